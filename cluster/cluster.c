@@ -24,7 +24,7 @@ struct cluster {
 };
 
 /* What comes after the end. */
-static void drop(struct note *note)
+static void drop_note(struct note *note)
 {
 	switch (note->type) {
 	case FACT_SEEN:
@@ -59,11 +59,11 @@ static void drop(struct note *note)
 	}
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct cluster *c = owner;
 	if (c->stopped) {
-		drop(note);
+		drop_note(note);
 		return;
 	}
 	switch (note->type) {
@@ -103,7 +103,7 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 	if (!*conf->cluster.redis)
 		return NULL;
 	struct cluster *c = mem_zalloc(sizeof *c);
-	c->loop = loop_new("cluster", receive, NULL, c);
+	c->loop = loop_new("cluster", receive_note, NULL, c);
 	c->link = link_new(c->loop, edges->dns, conf);
 	link_reach(c->link, edges->redis);
 	c->nodes = nodes_new(c->loop, c->link, name, version, edges);

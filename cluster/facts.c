@@ -120,9 +120,9 @@ static void drop_tasks(struct facts *f)
 		free_task(f, list_entry(first, struct task, in_list));
 }
 
-static void pump(struct facts *);
+static void pump_tasks(struct facts *);
 
-static void hear(struct facts *f, struct fact *fact)
+static void hear_fact(struct facts *f, struct fact *fact)
 {
 	bool any = fact->doubts > 0;
 	for (int i = 0; i < FACT_PART_COUNT; i++)
@@ -154,7 +154,7 @@ static void on_written(void *owner, const redisReply *reply)
 	if (reply && reply->type == REDIS_REPLY_INTEGER)
 		see_whether_ahead(f, reply->integer < 0);
 	f->under_way--;
-	pump(f);
+	pump_tasks(f);
 }
 
 static void on_read(void *owner, const redisReply *reply)
@@ -176,8 +176,8 @@ static void on_read(void *owner, const redisReply *reply)
 			fact_parse_part(fact, name, value, wall_ms);
 	}
 	if (fact)
-		hear(f, fact);
-	pump(f);
+		hear_fact(f, fact);
+	pump_tasks(f);
 }
 
 static bool write_fact(struct facts *f, const struct fact *fact)
@@ -221,7 +221,7 @@ static int under_way_most(const struct facts *f)
 	return part < UNDER_WAY_MAX ? part : UNDER_WAY_MAX;
 }
 
-static void pump(struct facts *f)
+static void pump_tasks(struct facts *f)
 {
 	if (!link_ready(f->link)) {
 		drop_tasks(f);
@@ -234,7 +234,7 @@ static void pump(struct facts *f)
 	}
 }
 
-static void scan(struct facts *, const char *cursor);
+static void scan_hosts(struct facts *, const char *cursor);
 
 static void on_scanned(void *owner, const redisReply *reply)
 {
@@ -246,11 +246,11 @@ static void on_scanned(void *owner, const redisReply *reply)
 	for (size_t i = 0; resp_is_array(keys, i + 1); i++)
 		add_task(f, NULL, resp_text(keys->element[i]));
 	if (strcmp(resp_text(reply->element[0]), "0") != 0)
-		scan(f, resp_text(reply->element[0]));
-	pump(f);
+		scan_hosts(f, resp_text(reply->element[0]));
+	pump_tasks(f);
 }
 
-static void scan(struct facts *f, const char *cursor)
+static void scan_hosts(struct facts *f, const char *cursor)
 {
 	char *pattern = mem_printf("%shost:*", link_prefix(f->link));
 	const char *arg[] = {"SCAN", cursor, "MATCH", pattern, "COUNT", "500"};
@@ -269,7 +269,7 @@ static void on_change(void *owner, bool ready)
 	struct note *tell = mem_zalloc(sizeof *tell);
 	tell->type = FACT_TELL;
 	loop_post(f->qmgr, tell);
-	scan(f, "0");
+	scan_hosts(f, "0");
 }
 
 /* KEY, and then a line for each part: its name, a tab, its value. */
@@ -298,7 +298,7 @@ static void on_published(void *owner, const char *payload, size_t len)
 	if (ours)
 		fact_free(&fact);
 	else
-		hear(f, fact);
+		hear_fact(f, fact);
 	free(text);
 }
 
@@ -336,10 +336,10 @@ void facts_free(struct facts **fp)
 void facts_seen(struct facts *f, struct fact *fact)
 {
 	add_task(f, fact, NULL);
-	pump(f);
+	pump_tasks(f);
 }
 
-static void leave(struct fact_probe *p, bool granted)
+static void give_leave(struct fact_probe *p, bool granted)
 {
 	p->note.type = FACT_LEAVE;
 	p->granted = granted;
@@ -349,7 +349,7 @@ static void leave(struct fact_probe *p, bool granted)
 /* OK: it is ours. NIL: another's. Away, or an error: each by itself. */
 static void on_probe(void *owner, const redisReply *reply)
 {
-	leave(owner, !reply || reply->type != REDIS_REPLY_NIL);
+	give_leave(owner, !reply || reply->type != REDIS_REPLY_NIL);
 }
 
 void facts_probe(struct facts *f, struct fact_probe *p)
@@ -359,6 +359,6 @@ void facts_probe(struct facts *f, struct fact_probe *p)
 	snprintf(expiry, sizeof expiry, "%d", PROBE_MS);
 	const char *arg[] = {"SET", key, f->node, "NX", "PX", expiry};
 	if (!link_send(f->link, on_probe, p, 6, arg, NULL))
-		leave(p, true);
+		give_leave(p, true);
 	free(key);
 }

@@ -289,7 +289,7 @@ void inquiries_ask(struct inquiries *all, struct cluster_inquiry *asked)
 		end_inquiry(s, "Redis is away");
 }
 
-static void tell(const struct inquiries *all, const struct cluster_asked *a)
+static void tell_asker(const struct inquiries *all, const struct cluster_asked *a)
 {
 	size_t len = buf_len(&a->text), pieces = len / INQUIRY_PIECE + 1;
 	char *channel = mem_printf("told:%s", a->node);
@@ -308,7 +308,7 @@ static void tell(const struct inquiries *all, const struct cluster_asked *a)
 void inquiries_told(struct inquiries *all, struct cluster_asked *a)
 {
 	if (!a->unknown)
-		tell(all, a);
+		tell_asker(all, a);
 	assert(all->nanswering > 0);
 	all->nanswering--;
 	cluster_asked_free(&a);

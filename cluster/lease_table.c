@@ -19,14 +19,14 @@ struct lease_row {
 	char key[];
 };
 
-static void drop(struct lease_row *r)
+static void drop_row(struct lease_row *r)
 {
 	timer_stop(&r->shares->loop->timers, &r->timer);
 	HASH_DEL(r->shares->lease, r);
 	free(r);
 }
 
-static void step(struct lease_row *r);
+static void step_row(struct lease_row *r);
 
 static void on_answer(void *owner, const redisReply *reply)
 {
@@ -42,10 +42,10 @@ static void on_answer(void *owner, const redisReply *reply)
 	if (reply)
 		shares_answered(r->shares, good);
 	r->refused_ms = good || !reply ? 0 : r->refused_ms ? r->refused_ms : now_ms;
-	step(r);
+	step_row(r);
 }
 
-static bool eval(struct lease_row *r, const struct lease_ask *ask)
+static bool send_ask(struct lease_row *r, const struct lease_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%slease:%s", link_prefix(s->link), r->key);
@@ -61,7 +61,7 @@ static bool eval(struct lease_row *r, const struct lease_ask *ask)
 	return sent;
 }
 
-static void offer(struct lease_row *r, struct lease_view view)
+static void post_offer(struct lease_row *r, struct lease_view view)
 {
 	struct lease_offer o;
 	if (r->refused_ms != 0) {
@@ -79,7 +79,7 @@ static void offer(struct lease_row *r, struct lease_view view)
 	loop_post(r->holder, &note->note);
 }
 
-static void step(struct lease_row *r)
+static void step_row(struct lease_row *r)
 {
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
@@ -87,11 +87,11 @@ static void step(struct lease_row *r)
 		s->refused ? now_ms : s->since_ms; /* leases expire while all is refused */
 	struct lease_view view = {shares_nodes(s), shares_away(s), since_ms, now_ms};
 	struct lease_ask ask;
-	if (lease_ask(&r->lease, &view, &ask) && !eval(r, &ask))
+	if (lease_ask(&r->lease, &view, &ask) && !send_ask(r, &ask))
 		lease_missed(&r->lease, now_ms + SHARES_LOOK_MS);
-	offer(r, view);
+	post_offer(r, view);
 	if (lease_over(&r->lease)) {
-		drop(r);
+		drop_row(r);
 		return;
 	}
 	int64_t due_ms = now_ms + SHARES_LOOK_MS;
@@ -102,7 +102,7 @@ static void step(struct lease_row *r)
 
 static void on_timer(void *owner)
 {
-	step(owner);
+	step_row(owner);
 }
 
 void lease_table_take(struct shares *s, struct sharing_need *n)
@@ -120,19 +120,19 @@ void lease_table_take(struct shares *s, struct sharing_need *n)
 	r->holder = n->reply_to;
 	lease_tell(&r->lease, n->limit, n->hold, n->want, n->heard, clock_steady_ms());
 	sharing_need_free(&n);
-	step(r);
+	step_row(r);
 }
 
 void lease_table_look(struct shares *s)
 {
 	struct lease_row *r, *next;
 	HASH_ITER(hh, s->lease, r, next)
-	step(r);
+	step_row(r);
 }
 
 void lease_table_free(struct shares *s)
 {
 	struct lease_row *r, *next;
 	HASH_ITER(hh, s->lease, r, next)
-	drop(r);
+	drop_row(r);
 }

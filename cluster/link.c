@@ -83,7 +83,7 @@ const char link_since_script[] =
 
 static void close_link(struct link *, const char *why);
 
-static void move(struct link *l, enum link_state to)
+static void move_to(struct link *l, enum link_state to)
 {
 	static const unsigned from[] = {
 		[LINK_AWAY] = ~(1U << LINK_AWAY),
@@ -95,7 +95,7 @@ static void move(struct link *l, enum link_state to)
 	l->state = to;
 }
 
-static void say(struct link *l, const char *why)
+static void say_state(struct link *l, const char *why)
 {
 	if (why ? l->said_away : l->said_ready)
 		return;
@@ -109,7 +109,7 @@ static void say(struct link *l, const char *why)
 		  why ? "away" : "ready", "reason", why, NULL);
 }
 
-static void tell(struct link *l, bool ready)
+static void tell_watchers(struct link *l, bool ready)
 {
 	for (int i = 0; i < l->nwatcher; i++)
 		l->watcher[i].changed(l->watcher[i].owner, ready);
@@ -125,7 +125,7 @@ static void drop_awaited(struct link *l, struct awaited *a)
 }
 
 /* Takes it. */
-static void answer(struct link *l, struct awaited *a, const redisReply *reply)
+static void answer_awaited(struct link *l, struct awaited *a, const redisReply *reply)
 {
 	link_answered *answered = a->answered;
 	void *owner = a->owner;
@@ -148,7 +148,7 @@ static void put_script(struct link *l, const struct awaited *a, const char *verb
 	wire_flush(l->commands);
 }
 
-static bool starts(const char *text, const char *with)
+static bool has_prefix(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
@@ -156,8 +156,8 @@ static bool starts(const char *text, const char *with)
 /* Older ones say of a script that it has failed, and then why. */
 static bool can_not_serve(const char *error)
 {
-	return starts(error, "LOADING") || starts(error, "MASTERDOWN") || starts(error, "NOAUTH") ||
-	       strstr(error, "READONLY");
+	return has_prefix(error, "LOADING") || has_prefix(error, "MASTERDOWN") ||
+	       has_prefix(error, "NOAUTH") || strstr(error, "READONLY");
 }
 
 static void become_ready(struct link *l)
@@ -165,10 +165,10 @@ static void become_ready(struct link *l)
 	if (l->state != LINK_OPENING || !l->written || !wire_ready(l->ears) ||
 	    l->nsubscribed < l->nchannel)
 		return;
-	move(l, LINK_READY);
+	move_to(l, LINK_READY);
 	l->ready_ms = clock_steady_ms();
-	say(l, NULL);
-	tell(l, true);
+	say_state(l, NULL);
+	tell_watchers(l, true);
 }
 
 /* Whether it has room is another matter. */
@@ -195,7 +195,7 @@ static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
 	}
 	struct awaited *a = list_entry(first, struct awaited, in_fifo);
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
-	if (a->script && starts(error, "NOSCRIPT")) {
+	if (a->script && has_prefix(error, "NOSCRIPT")) {
 		list_remove(&a->in_fifo);
 		list_append(&l->fifo, &a->in_fifo);
 		a->sent_ms = clock_steady_ms();
@@ -205,7 +205,7 @@ static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
 	}
 	if (can_not_serve(error))
 		wire_doom(w, error);
-	answer(l, a, reply);
+	answer_awaited(l, a, reply);
 }
 
 static const struct channel *find_channel(const struct link *l, const char *name)
@@ -245,7 +245,7 @@ static void on_heard(void *owner, struct wire *w, const redisReply *reply)
 		hear_answer(l, w, reply);
 }
 
-static void subscribe(struct link *l)
+static void subscribe_channels(struct link *l)
 {
 	const char *arg[LINK_CHANNELS_MAX + 1] = {"SUBSCRIBE"};
 	for (int i = 0; i < l->nchannel; i++)
@@ -267,7 +267,7 @@ static void on_ready(void *owner, struct wire *w)
 	struct link *l = owner;
 	magic_check(l, LINK_MAGIC);
 	if (w == l->ears)
-		subscribe(l);
+		subscribe_channels(l);
 	else
 		write_since(l);
 	become_ready(l);
@@ -286,7 +286,7 @@ static const struct wire_hooks hooks = {on_ready, on_heard, on_closed};
 static void open_wires(struct link *l, union address *to)
 {
 	address_set_port(to, l->port);
-	move(l, LINK_OPENING);
+	move_to(l, LINK_OPENING);
 	l->nsubscribed = 0;
 	l->written = false;
 	l->ear_silent = false;
@@ -300,14 +300,14 @@ static void connect_link(void *owner)
 	struct link *l = owner;
 	union address to;
 	magic_check(l, LINK_MAGIC);
-	bool literal = starts(l->host, "unix:") ? address_parse_unix(l->host, &to)
-						: address_parse(l->host, l->port, &to);
+	bool literal = has_prefix(l->host, "unix:") ? address_parse_unix(l->host, &to)
+						    : address_parse(l->host, l->port, &to);
 	if (literal) {
 		open_wires(l, &to);
 		return;
 	}
 	assert(l->dns);
-	move(l, LINK_RESOLVING);
+	move_to(l, LINK_RESOLVING);
 	struct resolve *ask = resolve_new(RESOLVE_HOST, l->host, l->loop, l);
 	ask->trusted = true;
 	ask->note.type = RESOLVE_ASK;
@@ -332,16 +332,16 @@ static void close_link(struct link *l, const char *why)
 	bool was_ready = l->state == LINK_READY;
 	if (was_ready && clock_steady_ms() >= l->ready_ms + LINK_STEADY_MS)
 		l->rest_ms = REST_FIRST_MS;
-	move(l, LINK_AWAY);
-	say(l, why);
+	move_to(l, LINK_AWAY);
+	say_state(l, why);
 	wire_free(&l->commands);
 	wire_free(&l->ears);
 	loop_timer_in(l->loop, &l->rest, l->rest_ms / 2 + random() % (l->rest_ms / 2 + 1));
 	l->rest_ms = l->rest_ms * 2 < REST_MOST_MS ? l->rest_ms * 2 : REST_MOST_MS;
 	while (!list_empty(&l->fifo))
-		answer(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
 	if (was_ready)
-		tell(l, false);
+		tell_watchers(l, false);
 }
 
 static bool is_silent(const struct link *l, int64_t now_ms)
@@ -352,7 +352,7 @@ static bool is_silent(const struct link *l, int64_t now_ms)
 	       (l->ear_silent && now_ms - l->ear_pinged_ms >= l->c->redis_timeout);
 }
 
-static void ping(struct link *l, int64_t now_ms)
+static void ping_server(struct link *l, int64_t now_ms)
 {
 	static const char *const arg[] = {"PING"};
 	if (now_ms - l->ear_pinged_ms >= PING_MS && !l->ear_silent) {
@@ -379,7 +379,7 @@ static void on_tick(void *owner)
 	if (is_silent(l, now_ms))
 		close_link(l, "it does not answer");
 	else
-		ping(l, now_ms);
+		ping_server(l, now_ms);
 }
 
 struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
@@ -426,7 +426,7 @@ void link_free(struct link **lp)
 	wire_free(&l->ears);
 	l->state = LINK_AWAY;
 	while (!list_empty(&l->fifo))
-		answer(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
 	if (l->said_away) {
 		metrics_add(METRIC_cluster_away, -1);
 		condition_clear(CONDITION_redis_away, "");
@@ -469,7 +469,7 @@ const char *link_since(const struct link *l)
 	return l->since;
 }
 
-static struct awaited *await(struct link *l, link_answered *answered, void *owner)
+static struct awaited *add_awaited(struct link *l, link_answered *answered, void *owner)
 {
 	if (l->state != LINK_READY || l->nawaited >= LINK_AWAITED_MAX ||
 	    buf_len(wire_out(l->commands)) > LINK_UNSENT_MAX)
@@ -487,7 +487,7 @@ static struct awaited *await(struct link *l, link_answered *answered, void *owne
 bool link_send(struct link *l, link_answered *answered, void *owner, int n, const char *const arg[],
 	       const size_t len[])
 {
-	if (!await(l, answered, owner))
+	if (!add_awaited(l, answered, owner))
 		return false;
 	resp_put(wire_out(l->commands), n, arg, len);
 	wire_flush(l->commands);
@@ -513,7 +513,7 @@ static void put_bulk(struct buf *to, const char *data, size_t len)
 bool link_eval(struct link *l, const struct link_script *script, link_answered *answered,
 	       void *owner, int nkeys, int n, const char *const arg[], const size_t len[])
 {
-	struct awaited *a = await(l, answered, owner);
+	struct awaited *a = add_awaited(l, answered, owner);
 	char keys[12];
 	if (!a)
 		return false;

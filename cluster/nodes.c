@@ -119,7 +119,7 @@ static void count_self(struct nodes *n)
 			metrics_sum(METRIC_client_busy);
 }
 
-static bool beat(struct nodes *n)
+static bool send_beat(struct nodes *n)
 {
 	struct buf text = {0};
 	node_text_put(&text, &n->self);
@@ -170,7 +170,7 @@ static void count_all(const struct cluster_view *v)
 }
 
 /* Takes it. */
-static void show(struct nodes *n, struct cluster_view *v)
+static void show_view(struct nodes *n, struct cluster_view *v)
 {
 	v->note.type = CLUSTER_VIEW;
 	qsort(v->node, (size_t)v->n, sizeof v->node[0], by_name);
@@ -230,7 +230,7 @@ static void on_look(void *owner, const redisReply *reply)
 	if (!v)
 		return;
 	count_alive(n, v);
-	show(n, v);
+	show_view(n, v);
 }
 
 static bool ask_who_is_there(struct nodes *n, link_answered *answered, void *owner)
@@ -270,7 +270,7 @@ static void show_self(struct nodes *n)
 	struct cluster_view *v = mem_zalloc(sizeof *v);
 	v->node = mem_zalloc(sizeof *v->node);
 	v->node[v->n++] = copy_node(&n->self);
-	show(n, v);
+	show_view(n, v);
 }
 
 static unsigned look_every(const struct nodes *n)
@@ -296,14 +296,14 @@ static unsigned phase_of(const char *name)
 	return h >> 8;
 }
 
-static void tick(void *owner)
+static void on_tick(void *owner)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
 	loop_timer_in(n->loop, &n->timer, HEARTBEAT_MS);
 	count_self(n);
 	if (!n->beating)
-		n->beating = beat(n);
+		n->beating = send_beat(n);
 	bool look = is_time_to_look(n);
 	n->beats++;
 	if (!look)
@@ -346,7 +346,7 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 	n->alive = 1;
 	link_script_init(&n->beat, nodes_beat_script);
 	link_script_init(&n->look, nodes_look_script);
-	timer_init(&n->timer, tick, n);
+	timer_init(&n->timer, on_tick, n);
 	link_watch(link, on_change, n);
 	return n;
 }

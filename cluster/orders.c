@@ -104,7 +104,7 @@ void cluster_order_free(struct cluster_order **op)
 	free(o);
 }
 
-static void save(const struct orders *o)
+static void save_progress(const struct orders *o)
 {
 	struct cluster_save *note = mem_zalloc(sizeof *note);
 	note->note.type = CLUSTER_SAVE;
@@ -146,7 +146,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void apply(struct orders *o, const struct kept *k)
+static void apply_order(struct orders *o, const struct kept *k)
 {
 	struct cluster_order *order = cluster_order_new(k->kind, k->verb, k->name, NULL, NULL);
 	order->note.type = CLUSTER_APPLY;
@@ -215,17 +215,17 @@ static void apply_all(struct orders *o, const redisReply *all)
 		     kept[n].number > o->done;
 	qsort(kept, n, sizeof *kept, by_number);
 	for (size_t i = 0; i < n; i++)
-		apply(o, &kept[i]);
+		apply_order(o, &kept[i]);
 	if (n > 0)
 		o->done = kept[n - 1].number;
 	if (n > 0)
 		find_mark(all, o->done, o->mark);
 	free(kept);
 	if (n > 0)
-		save(o);
+		save_progress(o);
 }
 
-static void look(struct orders *);
+static void look_for_orders(struct orders *);
 
 static void on_look(void *owner, const redisReply *reply)
 {
@@ -236,10 +236,10 @@ static void on_look(void *owner, const redisReply *reply)
 	if (resp_is_array(reply, 2))
 		apply_all(o, reply);
 	if (again)
-		look(o);
+		look_for_orders(o);
 }
 
-static void look(struct orders *o)
+static void look_for_orders(struct orders *o)
 {
 	const char *arg[] = {"HGETALL", o->key};
 	o->again = o->looking;
@@ -252,7 +252,7 @@ static void on_change(void *owner, bool ready)
 	struct orders *o = owner;
 	magic_check(o, ORDERS_MAGIC);
 	if (ready)
-		look(o);
+		look_for_orders(o);
 }
 
 static void on_published(void *owner, const char *payload, size_t len)
@@ -260,7 +260,7 @@ static void on_published(void *owner, const char *payload, size_t len)
 	struct orders *o = owner;
 	magic_check(o, ORDERS_MAGIC);
 	(void)payload, (void)len;
-	look(o);
+	look_for_orders(o);
 }
 
 struct orders *orders_new(struct link *link, const char *node, struct loop *main)
@@ -305,7 +305,7 @@ void orders_free(struct orders **op)
 	free(o);
 }
 
-static void finish(struct cluster_order *order, const char *why)
+static void finish_order(struct cluster_order *order, const char *why)
 {
 	order->why = mem_strdup(why);
 	loop_post(order->reply_to, &order->note);
@@ -315,9 +315,9 @@ static void on_given(void *owner, const redisReply *reply)
 {
 	struct cluster_order *order = owner;
 	if (!reply)
-		finish(order, "Redis has not answered; it may have been taken all the same");
+		finish_order(order, "Redis has not answered; it may have been taken all the same");
 	else
-		finish(order, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+		finish_order(order, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
 }
 
 static void make_id(char id[ID_MAX + 1])
@@ -343,7 +343,7 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	const char *arg[] = {o->key, id,   o->channel, field, verbs[order->verb],
 			     from,   most, mark,       now};
 	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg, NULL))
-		finish(order, "Redis is away");
+		finish_order(order, "Redis is away");
 	free(now);
 	free(from);
 	free(field);

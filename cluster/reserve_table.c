@@ -32,7 +32,7 @@ struct reserve_row {
 	char key[];
 };
 
-static void drop(struct reserve_row *r)
+static void drop_row(struct reserve_row *r)
 {
 	timer_stop(&r->shares->loop->timers, &r->timer);
 	HASH_DEL(r->shares->reserve, r);
@@ -41,7 +41,7 @@ static void drop(struct reserve_row *r)
 	free(r);
 }
 
-static void grant(struct reserve_row *r, const struct reserve_grant *g)
+static void grant_want(struct reserve_row *r, const struct reserve_grant *g)
 {
 	struct sharing_want *w = r->want;
 	r->want = NULL;
@@ -59,7 +59,7 @@ static void tell_total(struct reserve_row *r, const struct reserve_answer *a, in
 	loop_post(r->spender, &t->note);
 }
 
-static void step(struct reserve_row *r);
+static void step_row(struct reserve_row *r);
 
 static void on_answer(void *owner, const redisReply *reply)
 {
@@ -74,7 +74,7 @@ static void on_answer(void *owner, const redisReply *reply)
 		struct reserve_grant g;
 		reserve_answered(&r->reserve, &a, shares_nodes(s), now_us, &g);
 		if (r->want)
-			grant(r, &g);
+			grant_want(r, &g);
 		if (r->spender)
 			tell_total(r, &a, now_us);
 	} else {
@@ -83,10 +83,10 @@ static void on_answer(void *owner, const redisReply *reply)
 	}
 	if (reply)
 		shares_answered(s, good);
-	step(r);
+	step_row(r);
 }
 
-static bool eval(struct reserve_row *r, const struct reserve_ask *ask)
+static bool send_ask(struct reserve_row *r, const struct reserve_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%srate:%s", link_prefix(s->link), r->key);
@@ -109,24 +109,24 @@ static void answer_alone(struct reserve_row *r, bool away, int64_t now_ms)
 	bool late = r->want && now_ms >= r->want_ms + patience_ms(r->shares);
 	if ((away || late) &&
 	    reserve_alone(&r->reserve, shares_nodes(r->shares), now_ms * 1000, &g))
-		grant(r, &g);
+		grant_want(r, &g);
 }
 
-static void step(struct reserve_row *r)
+static void step_row(struct reserve_row *r)
 {
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
 	bool away = shares_away(s) || now_ms < r->rest_ms;
 	struct reserve_ask ask;
 	if (!away && reserve_ask(&r->reserve, shares_nodes(s), now_ms * 1000, &ask) &&
-	    !eval(r, &ask)) {
+	    !send_ask(r, &ask)) {
 		reserve_missed(&r->reserve);
 		r->rest_ms = now_ms + SHARES_REST_MS;
 		away = true;
 	}
 	answer_alone(r, away, now_ms);
 	if (reserve_over(&r->reserve, now_ms * 1000)) {
-		drop(r);
+		drop_row(r);
 		return;
 	}
 	int64_t due_ms = now_ms + RESERVE_FORGET_MS;
@@ -143,7 +143,7 @@ static void step(struct reserve_row *r)
 
 static void on_timer(void *owner)
 {
-	step(owner);
+	step_row(owner);
 }
 
 /* What is lost is only what Redis might have to be told if it lost it, too. */
@@ -156,11 +156,11 @@ static void make_room(struct shares *s)
 		if (HASH_COUNT(s->reserve) < ROWS_MAX || looked++ == DROP_AT_ONCE)
 			return;
 		if (!r->want && !r->reserve.asked && !r->reserve.forget && r->reserve.spent == 0)
-			drop(r);
+			drop_row(r);
 	}
 }
 
-static struct reserve_row *get(struct shares *s, const char *key)
+static struct reserve_row *get_row(struct shares *s, const char *key)
 {
 	struct reserve_row *r;
 	size_t len = strlen(key);
@@ -178,7 +178,7 @@ static struct reserve_row *get(struct shares *s, const char *key)
 
 void reserve_table_want(struct shares *s, struct sharing_want *w)
 {
-	struct reserve_row *r = get(s, w->key);
+	struct reserve_row *r = get_row(s, w->key);
 	int64_t now_ms = clock_steady_ms();
 	if (r->want) { /* of a site that was forgotten, and is known again */
 		w->n = 0;
@@ -189,12 +189,12 @@ void reserve_table_want(struct shares *s, struct sharing_want *w)
 	reserve_want(&r->reserve, &w->rate, w->n, now_ms * 1000);
 	r->want = w;
 	r->want_ms = now_ms;
-	step(r);
+	step_row(r);
 }
 
 void reserve_table_spent(struct shares *s, struct sharing_spent *n)
 {
-	struct reserve_row *r = get(s, n->key);
+	struct reserve_row *r = get_row(s, n->key);
 	int64_t now_us = clock_steady_us();
 	r->spender = n->reply_to;
 	r->told = n->told;
@@ -203,19 +203,19 @@ void reserve_table_spent(struct shares *s, struct sharing_spent *n)
 	else
 		reserve_spend(&r->reserve, &n->rate, n->n, now_us);
 	sharing_spent_free(&n);
-	step(r);
+	step_row(r);
 }
 
 void reserve_table_look(struct shares *s)
 {
 	struct reserve_row *r, *next;
 	HASH_ITER(hh, s->reserve, r, next)
-	step(r);
+	step_row(r);
 }
 
 void reserve_table_free(struct shares *s)
 {
 	struct reserve_row *r, *next;
 	HASH_ITER(hh, s->reserve, r, next)
-	drop(r);
+	drop_row(r);
 }

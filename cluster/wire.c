@@ -41,7 +41,7 @@ struct wire {
 	struct buf why;
 };
 
-static void move(struct wire *w, enum wire_state to)
+static void move_to(struct wire *w, enum wire_state to)
 {
 	static const unsigned from[] = {
 		[WIRE_TLS] = 1U << WIRE_CONNECTING,
@@ -56,7 +56,7 @@ static void move(struct wire *w, enum wire_state to)
 static void close_wire(struct wire *w, const char *why)
 {
 	timer_stop(&w->loop->timers, &w->deadline);
-	move(w, WIRE_CLOSED);
+	move_to(w, WIRE_CLOSED);
 	w->hooks->closed(w->owner, w, why);
 }
 
@@ -65,7 +65,7 @@ static struct buf *out_of(struct wire *w)
 	return w->far ? &w->out : stream_out(w->stream);
 }
 
-static void flush(struct wire *w)
+static void flush_out(struct wire *w)
 {
 	if (w->far)
 		w->far->flushed(w->end, &w->out);
@@ -121,7 +121,7 @@ static void say_hello(struct wire *w)
 {
 	struct buf *out = out_of(w);
 	char database[24];
-	move(w, WIRE_HELLO);
+	move_to(w, WIRE_HELLO);
 	if (*w->conf->redis_password && !put_auth(w, out)) {
 		close_wire(w, buf_cstr(&w->why));
 		return;
@@ -135,7 +135,7 @@ static void say_hello(struct wire *w)
 	const char *ping[] = {"PING"};
 	resp_put(out, 1, ping, NULL);
 	w->greetings++;
-	flush(w);
+	flush_out(w);
 }
 
 static bool prepare_tls(struct wire *w)
@@ -160,7 +160,7 @@ static void on_connected(struct wire *w)
 	if (!w->conf->redis_tls) {
 		say_hello(w);
 	} else if (prepare_tls(w)) {
-		move(w, WIRE_TLS);
+		move_to(w, WIRE_TLS);
 		stream_start_tls(w->stream, w->tls, false, tls_server_name(w->host), NULL);
 		SSL *ssl = stream_ssl(w->stream);
 		if (ssl)
@@ -191,7 +191,7 @@ static void hear_greeting(struct wire *w, const redisReply *reply)
 	if (--w->greetings > 0)
 		return;
 	timer_stop(&w->loop->timers, &w->deadline);
-	move(w, WIRE_READY);
+	move_to(w, WIRE_READY);
 	w->hooks->ready(w->owner, w);
 }
 
@@ -326,7 +326,7 @@ struct buf *wire_out(struct wire *w)
 
 void wire_flush(struct wire *w)
 {
-	flush(w);
+	flush_out(w);
 }
 
 bool wire_ready(const struct wire *w)

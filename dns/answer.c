@@ -71,7 +71,7 @@ static bool is_about(const ldns_rr *rr, const char *name, ldns_rr_type type)
 }
 
 /* Why the reply can't be used at all, or NULL. */
-static const char *refusal(const ldns_pkt *pkt, const char *name, ldns_rr_type type)
+static const char *why_unusable(const ldns_pkt *pkt, const char *name, ldns_rr_type type)
 {
 	if (!ldns_pkt_qr(pkt) || ldns_pkt_get_opcode(pkt) != LDNS_PACKET_QUERY)
 		return "the reply is no reply";
@@ -98,7 +98,7 @@ static const char *refusal(const ldns_pkt *pkt, const char *name, ldns_rr_type t
 }
 
 /* A server that knows no EDNS may answer without repeating the question. */
-static bool choked(const ldns_pkt *pkt)
+static bool has_choked(const ldns_pkt *pkt)
 {
 	ldns_pkt_rcode rcode = ldns_pkt_get_rcode(pkt);
 	return rcode == LDNS_RCODE_FORMERR || rcode == LDNS_RCODE_NOTIMPL ||
@@ -113,7 +113,8 @@ static void shorten_ttl(struct answer *a, const ldns_rr *rr)
 }
 
 /* Follow the CNAME records within the reply; name ends as the last of the chain. */
-static const char *follow(struct answer *a, const ldns_rr_list *list, char name[DNSNAME_SIZE])
+static const char *follow_cnames(struct answer *a, const ldns_rr_list *list,
+				 char name[DNSNAME_SIZE])
 {
 	for (size_t i = 0; i < ldns_rr_list_rr_count(list);) {
 		const ldns_rr *rr = ldns_rr_list_rr(list, i++);
@@ -241,8 +242,8 @@ static int most_of(enum answer_type type)
 	return type == ANSWER_TLSA ? ANSWER_TLSA_MAX : ANSWER_ADDRESS_MAX;
 }
 
-static const char *collect(struct answer *a, const ldns_rr_list *list, const char *name,
-			   enum answer_type type)
+static const char *collect_records(struct answer *a, const ldns_rr_list *list, const char *name,
+				   enum answer_type type)
 {
 	size_t n = ldns_rr_list_rr_count(list);
 	a->record = mem_zalloc((n ? n : 1) * sizeof *a->record);
@@ -301,18 +302,18 @@ static const char *read_reply(struct answer *a, const ldns_pkt *pkt, const char 
 			      enum answer_type type)
 {
 	char name[DNSNAME_SIZE];
-	const char *why = refusal(pkt, asked, (ldns_rr_type)type);
-	a->choked = choked(pkt);
+	const char *why = why_unusable(pkt, asked, (ldns_rr_type)type);
+	a->choked = has_choked(pkt);
 	if (why)
 		return why;
 	a->ttl_ms = INT64_MAX;
 	a->authentic = ldns_pkt_ad(pkt);
 	strcpy(name, asked);
-	why = type == ANSWER_CNAME ? NULL : follow(a, ldns_pkt_answer(pkt), name);
+	why = type == ANSWER_CNAME ? NULL : follow_cnames(a, ldns_pkt_answer(pkt), name);
 	if (a->chased > 0)
 		a->canonical = mem_strdup(name);
 	if (!why)
-		why = collect(a, ldns_pkt_answer(pkt), name, type);
+		why = collect_records(a, ldns_pkt_answer(pkt), name, type);
 	if (why || a->nrecord > 0)
 		return why;
 	return read_absence(a, pkt, name);

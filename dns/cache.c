@@ -46,7 +46,7 @@ static bool is_dead(enum answer_type type, const struct answer *a)
 	return type == ANSWER_MX && (a->status == ANSWER_NXDOMAIN || answer_null_mx(a));
 }
 
-static void drop(struct cache *c, struct cached *e)
+static void drop_entry(struct cache *c, struct cached *e)
 {
 	if (e->hinted)
 		hint_drop(HINT_DEAD_DOMAIN, e->key + 2);
@@ -62,7 +62,7 @@ static void drop(struct cache *c, struct cached *e)
 void cache_clear(struct cache *c)
 {
 	list_each (link, tmp, &c->used)
-		drop(c, list_entry(link, struct cached, link));
+		drop_entry(c, list_entry(link, struct cached, link));
 }
 
 void cache_free(struct cache **cp)
@@ -85,7 +85,7 @@ static size_t make_key(char key[], const char *name, enum answer_type type)
 	return len + 2;
 }
 
-static struct cached *find(struct cache *c, const char *name, enum answer_type type)
+static struct cached *find_entry(struct cache *c, const char *name, enum answer_type type)
 {
 	char key[2 + 256];
 	struct cached *e;
@@ -98,11 +98,11 @@ static struct cached *find(struct cache *c, const char *name, enum answer_type t
 
 struct answer *cache_get(struct cache *c, const char *name, enum answer_type type, int64_t now_ms)
 {
-	struct cached *e = find(c, name, type);
+	struct cached *e = find_entry(c, name, type);
 	if (!e)
 		return NULL;
 	if (e->until_ms <= now_ms) {
-		drop(c, e);
+		drop_entry(c, e);
 		return NULL;
 	}
 	list_remove(&e->link);
@@ -110,7 +110,7 @@ struct answer *cache_get(struct cache *c, const char *name, enum answer_type typ
 	return answer_ref(e->answer);
 }
 
-static int64_t lifetime(const struct cache *c, const struct answer *a)
+static int64_t lifetime_of(const struct cache *c, const struct answer *a)
 {
 	int64_t most = 0;
 	if (a->status == ANSWER_RECORDS)
@@ -120,7 +120,7 @@ static int64_t lifetime(const struct cache *c, const struct answer *a)
 	return a->ttl_ms < most ? a->ttl_ms : most;
 }
 
-static bool full(const struct cache *c)
+static bool is_full(const struct cache *c)
 {
 	return c->entries > c->entries_max || c->records > c->entries_max * CACHE_RECORDS_AN_ENTRY;
 }
@@ -128,10 +128,10 @@ static bool full(const struct cache *c)
 void cache_put(struct cache *c, const char *name, enum answer_type type, struct answer *a,
 	       int64_t now_ms)
 {
-	struct cached *e = find(c, name, type);
-	int64_t ttl_ms = lifetime(c, a);
+	struct cached *e = find_entry(c, name, type);
+	int64_t ttl_ms = lifetime_of(c, a);
 	if (e)
-		drop(c, e);
+		drop_entry(c, e);
 	if (ttl_ms <= 0 || strlen(name) > 256)
 		return;
 	e = mem_zalloc(sizeof *e + 2 + strlen(name));
@@ -145,8 +145,8 @@ void cache_put(struct cache *c, const char *name, enum answer_type type, struct 
 		hint_add(HINT_DEAD_DOMAIN, name);
 	c->entries++;
 	c->records += (size_t)a->nrecord;
-	while (full(c))
-		drop(c, list_entry(list_first(&c->used), struct cached, link));
+	while (is_full(c))
+		drop_entry(c, list_entry(list_first(&c->used), struct cached, link));
 }
 
 size_t cache_count(const struct cache *c)

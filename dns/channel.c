@@ -187,8 +187,8 @@ static void set_up(struct channel *c)
 	log_event(LOG_LEVEL_ERROR, "dns", "reason", ares_strerror(rc), NULL);
 }
 
-static struct channel *make(struct loop *loop, const struct conf_dns *conf,
-			    void (*worked)(void *owner), void *owner)
+static struct channel *make_channel(struct loop *loop, const struct conf_dns *conf,
+				    void (*worked)(void *owner), void *owner)
 {
 	struct channel *c = mem_zalloc(sizeof *c);
 	c->loop = loop;
@@ -210,7 +210,7 @@ static struct channel *make(struct loop *loop, const struct conf_dns *conf,
 struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
 			    const struct channel *before, void (*worked)(void *owner), void *owner)
 {
-	struct channel *c = make(loop, conf, worked, owner);
+	struct channel *c = make_channel(loop, conf, worked, owner);
 	read_servers(c, conf);
 	for (int i = 0; before && !c->configured && !before->configured && i < before->nserver; i++)
 		c->server[c->nserver++] = before->server[i];
@@ -222,7 +222,7 @@ struct channel *channel_new_single(struct loop *loop, const struct conf_dns *con
 				   const union address *server, void (*worked)(void *owner),
 				   void *owner)
 {
-	struct channel *c = make(loop, conf, worked, owner);
+	struct channel *c = make_channel(loop, conf, worked, owner);
 	c->configured = c->any_reply = true;
 	add_address(c, server);
 	set_up(c);

@@ -36,7 +36,7 @@ static void use_conf(struct dns *d, struct dns_conf *new)
 	free(new);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct dns *d = owner;
 	if (note->type == DNS_CONF) {
@@ -66,7 +66,7 @@ struct dns *dns_new(struct conf *conf)
 		fputs("sluice: the resolver library cannot be used\n", stderr);
 		abort();
 	}
-	d->loop = loop_new("dns", receive, received_all, d);
+	d->loop = loop_new("dns", receive_note, received_all, d);
 	d->questions = questions_new(d->loop, conf);
 	d->lookups = lookups_new(d->questions, conf, ourself_new(conf), seed);
 	return d;

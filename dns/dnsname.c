@@ -10,7 +10,7 @@
 enum { LABEL_MAX = 63 };
 
 /* The byte in lower case, or 0 when no label may hold it. Not ctype.h: the locale has no say. */
-static char fold(uint8_t byte)
+static char fold_byte(uint8_t byte)
 {
 	if (byte >= 'A' && byte <= 'Z')
 		return (char)(byte - 'A' + 'a');
@@ -35,7 +35,7 @@ enum dnsname dnsname_from_wire(const uint8_t *wire, size_t size, char name[DNSNA
 		if (len > 0)
 			name[len++] = '.';
 		for (size_t i = 0; i < label; i++) {
-			char c = fold(wire[at++]);
+			char c = fold_byte(wire[at++]);
 			if (!c)
 				return DNSNAME_BAD;
 			name[len++] = c;
@@ -51,7 +51,7 @@ static bool copy_ascii(const char *text, char name[DNSNAME_SIZE])
 	for (const char *p = text; *p; p++) {
 		if (*p == '.' && p[1] == '\0' && label > 0)
 			break;
-		char c = *p == '.' ? '.' : fold((uint8_t)*p);
+		char c = *p == '.' ? '.' : fold_byte((uint8_t)*p);
 		label = c == '.' ? 0 : label + 1;
 		bool empty = c == '.' && (len == 0 || name[len - 1] == '.');
 		if (!c || empty || label > LABEL_MAX || len + 1 >= DNSNAME_SIZE)

@@ -106,7 +106,7 @@ static enum resolve_security security_of_host(const struct lookup *l, const stru
 									  : RESOLVE_INDETERMINATE;
 }
 
-static void finish(struct lookup *l, struct verdict *failure)
+static void finish_lookup(struct lookup *l, struct verdict *failure)
 {
 	struct resolve *r = l->r;
 	l->r = NULL;
@@ -123,7 +123,7 @@ static void on_found(void *owner)
 	struct lookup *l = owner;
 	assert(l->waiting > 0);
 	if (--l->waiting == 0)
-		finish(l, NULL);
+		finish_lookup(l, NULL);
 }
 
 /* Of all hosts at once. */
@@ -160,7 +160,7 @@ static void have_addresses(struct lookup *l)
 	if (!failure && counts_tlsa(l))
 		search_tlsa(l);
 	else
-		finish(l, failure);
+		finish_lookup(l, failure);
 }
 
 static void on_address(struct asker *asker, struct answer *answer)
@@ -173,7 +173,7 @@ static void on_address(struct asker *asker, struct answer *answer)
 		have_addresses(l);
 }
 
-static struct answer *given(const union address *address)
+static struct answer *make_answer(const union address *address)
 {
 	struct answer *a = answer_failed(NULL);
 	a->status = address ? ANSWER_RECORDS : ANSWER_NODATA;
@@ -190,11 +190,12 @@ static void give_localhost(struct mx_target *t)
 	union address in, in6;
 	dnsname_literal("127.0.0.1", true, &in);
 	dnsname_literal("::1", true, &in6);
-	t->a = given(&in);
-	t->aaaa = given(&in6);
+	t->a = make_answer(&in);
+	t->aaaa = make_answer(&in6);
 }
 
-static void want(struct lookup *l, const char *name, enum answer_type type, struct answer **to)
+static void want_answer(struct lookup *l, const char *name, enum answer_type type,
+			struct answer **to)
 {
 	struct wanted *w = &l->wanted[l->nwanted++];
 	*w = (struct wanted){.lookup = l, .to = to, .asker.answered = on_address};
@@ -213,8 +214,8 @@ static void want_addresses(struct lookup *l)
 			give_localhost(t);
 			continue;
 		}
-		want(l, t->name, ANSWER_A, &t->a);
-		want(l, t->name, ANSWER_AAAA, &t->aaaa);
+		want_answer(l, t->name, ANSWER_A, &t->a);
+		want_answer(l, t->name, ANSWER_AAAA, &t->aaaa);
 	}
 	if (l->waiting == 0)
 		have_addresses(l);
@@ -225,7 +226,7 @@ static void on_mx(struct asker *asker, struct answer *answer)
 	struct lookup *l = ((struct wanted *)asker)->lookup;
 	struct verdict *failure = mx_targets(&l->mx, answer);
 	if (failure)
-		finish(l, failure);
+		finish_lookup(l, failure);
 	else
 		want_addresses(l);
 }
@@ -233,7 +234,7 @@ static void on_mx(struct asker *asker, struct answer *answer)
 static void begin_mx(struct lookup *l)
 {
 	if (dnsname_localhost(l->mx.domain)) {
-		struct answer *none = given(NULL);
+		struct answer *none = make_answer(NULL);
 		on_mx(&l->mx_wanted.asker, none);
 		answer_unref(none);
 		return;
@@ -250,18 +251,18 @@ static void begin_literal(struct lookup *l, const union address *address)
 		  sizeof text);
 	struct verdict *failure = mx_only(&l->mx, text);
 	if (!failure) {
-		l->mx.target[0].a = given(v4 ? address : NULL);
-		l->mx.target[0].aaaa = given(v4 ? NULL : address);
+		l->mx.target[0].a = make_answer(v4 ? address : NULL);
+		l->mx.target[0].aaaa = make_answer(v4 ? NULL : address);
 		failure = mx_hosts(&l->mx, l->r);
 	}
-	finish(l, failure);
+	finish_lookup(l, failure);
 }
 
 static void begin_host(struct lookup *l)
 {
 	struct verdict *failure = mx_only(&l->mx, l->mx.domain);
 	if (failure)
-		finish(l, failure);
+		finish_lookup(l, failure);
 	else
 		want_addresses(l);
 }
@@ -313,7 +314,7 @@ static void on_record(struct asker *asker, struct answer *answer)
 		take_txt(r, answer);
 	else if (answer->status == ANSWER_RECORDS)
 		r->alias = mem_strdup(answer->record[0].target);
-	finish(l, answer->status == ANSWER_FAILED ? no_record(l, answer) : NULL);
+	finish_lookup(l, answer->status == ANSWER_FAILED ? no_record(l, answer) : NULL);
 }
 
 static void begin_record(struct lookup *l, enum answer_type type)

@@ -43,7 +43,7 @@ uint64_t mx_chance(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-static int below(struct mx *m, int n)
+static int random_below(struct mx *m, int n)
 {
 	return (int)(mx_chance(m->chance) % (uint64_t)n);
 }
@@ -51,7 +51,7 @@ static int below(struct mx *m, int n)
 static void shuffle_targets(struct mx *m, struct mx_target *t, int n)
 {
 	for (int i = n - 1; i > 0; i--) {
-		int j = below(m, i + 1);
+		int j = random_below(m, i + 1);
 		struct mx_target swap = t[i];
 		t[i] = t[j];
 		t[j] = swap;
@@ -179,7 +179,7 @@ static void discard_own_address(struct mx *m)
 			discard_from(m, m->target[i].preference);
 }
 
-static bool usable(const struct mx *m, const struct answer_record *r)
+static bool is_usable(const struct mx *m, const struct answer_record *r)
 {
 	if (m->trusted)
 		return true;
@@ -197,14 +197,14 @@ static bool usable(const struct mx *m, const struct answer_record *r)
 }
 
 /* The usable addresses of an answer in random order. */
-static int pick(struct mx *m, const struct answer *answer, union address *to)
+static int pick_addresses(struct mx *m, const struct answer *answer, union address *to)
 {
 	int n = 0;
 	for (int i = 0; i < answer->nrecord; i++)
-		if (usable(m, &answer->record[i]))
+		if (is_usable(m, &answer->record[i]))
 			to[n++] = answer->record[i].address;
 	for (int i = n - 1; i > 0; i--) {
-		int j = below(m, i + 1);
+		int j = random_below(m, i + 1);
 		union address swap = to[i];
 		to[i] = to[j];
 		to[j] = swap;
@@ -216,7 +216,7 @@ static int pick(struct mx *m, const struct answer *answer, union address *to)
 static void make_host(struct mx *m, const struct mx_target *t, struct resolve_host *to)
 {
 	union address in6[ANSWER_ADDRESS_MAX], in[ANSWER_ADDRESS_MAX];
-	int n6 = pick(m, t->aaaa, in6), n4 = pick(m, t->a, in);
+	int n6 = pick_addresses(m, t->aaaa, in6), n4 = pick_addresses(m, t->a, in);
 	*to = (struct resolve_host){.preference = t->preference};
 	for (int i = 0; i < n6 || i < n4; i++) {
 		if (i < n6 && to->naddress < RESOLVE_ADDRESSES_MAX)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add(struct ourself *me, const struct sockaddr *sa)
+static void add_address(struct ourself *me, const struct sockaddr *sa)
 {
 	size_t n = (size_t)me->naddress;
 	me->address = mem_realloc(me->address, (n + 1) * sizeof *me->address);
@@ -31,7 +31,7 @@ static void add_interfaces(struct ourself *me, bool v4, bool v6)
 	for (struct ifaddrs *i = all; i; i = i->ifa_next)
 		if (i->ifa_addr && ((v4 && i->ifa_addr->sa_family == AF_INET) ||
 				    (v6 && i->ifa_addr->sa_family == AF_INET6)))
-			add(me, i->ifa_addr);
+			add_address(me, i->ifa_addr);
 	freeifaddrs(all);
 }
 
@@ -63,7 +63,7 @@ static void add_listener(struct ourself *me, const char *text, bool *all4, bool 
 		 IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr))
 		*all4 = *all6 = true;
 	else
-		add(me, &address.sa);
+		add_address(me, &address.sa);
 }
 
 static char *own_name(const struct conf *conf)

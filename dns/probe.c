@@ -140,7 +140,7 @@ static void on_worked(void *owner)
 	(void)owner;
 }
 
-static void ask(struct probed *s, enum asked asked)
+static void ask_question(struct probed *s, enum asked asked)
 {
 	struct probed_question *q = &s->question[asked];
 	uint16_t id = 0;
@@ -160,7 +160,7 @@ static void ask_server(struct probe *p, struct probed *s)
 	for (int i = 0; i < ASKED_COUNT; i++)
 		s->replied[i] = s->understood[i] = s->signed_for[i] = false;
 	for (int i = 0; i < ASKED_COUNT; i++)
-		ask(s, (enum asked)i);
+		ask_question(s, (enum asked)i);
 }
 
 static void begin_round(struct probe *p)
@@ -176,7 +176,7 @@ static void begin_round(struct probe *p)
 		loop_timer_in(p->loop, &p->done, 0);
 }
 
-static void say(struct probed *s)
+static void say_finding(struct probed *s)
 {
 	char where[ADDRESS_WHERE_MAX];
 	const char *server = address_where(&s->address, where);
@@ -195,7 +195,7 @@ static void say(struct probed *s)
 			  NULL);
 }
 
-static void judge(struct probed *s)
+static void judge_server(struct probed *s)
 {
 	if (s->finding == FINDING_DNSSEC)
 		return;
@@ -203,10 +203,10 @@ static void judge(struct probed *s)
 		s->finding = FINDING_DNSSEC;
 	else
 		s->finding = s->alive || s->finding == FINDING_NONE ? FINDING_NONE : FINDING_SILENT;
-	say(s);
+	say_finding(s);
 }
 
-static int count(const struct probe *p, enum finding finding)
+static int count_servers(const struct probe *p, enum finding finding)
 {
 	int n = 0;
 	for (int i = 0; i < p->nserver; i++)
@@ -218,14 +218,14 @@ static void on_done(void *owner)
 {
 	struct probe *p = owner;
 	enum probe_state before = p->state;
-	int passed = count(p, FINDING_DNSSEC);
+	int passed = count_servers(p, FINDING_DNSSEC);
 	for (int i = 0; i < p->nserver; i++) {
 		channel_free(&p->server[i].channel);
-		judge(&p->server[i]);
+		judge_server(&p->server[i]);
 	}
-	if (count(p, FINDING_DNSSEC) > 0)
+	if (count_servers(p, FINDING_DNSSEC) > 0)
 		p->state = PROBE_DNSSEC;
-	else if (count(p, FINDING_NONE) > 0 || p->alive)
+	else if (count_servers(p, FINDING_NONE) > 0 || p->alive)
 		p->state = PROBE_NONE;
 	else
 		p->state = PROBE_SILENT;
@@ -233,7 +233,7 @@ static void on_done(void *owner)
 	for (int i = 0; i < p->nserver; i++)
 		unsure = unsure || is_unsure(&p->server[i]);
 	p->again_ms = p->loop->now_ms + (unsure ? AGAIN_UNSURE_MS : AGAIN_NONE_MS);
-	if (p->state != before || count(p, FINDING_DNSSEC) != passed)
+	if (p->state != before || count_servers(p, FINDING_DNSSEC) != passed)
 		p->changed(p->owner);
 }
 
@@ -297,7 +297,8 @@ static bool in_round(const struct probe *p)
 
 void probe_again(struct probe *p)
 {
-	if (!in_round(p) && p->loop->now_ms >= p->again_ms && count(p, FINDING_DNSSEC) < p->nserver)
+	if (!in_round(p) && p->loop->now_ms >= p->again_ms &&
+	    count_servers(p, FINDING_DNSSEC) < p->nserver)
 		begin_round(p);
 }
 

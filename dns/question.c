@@ -63,7 +63,7 @@ static void on_changed(void *owner)
 	questions_work(all);
 }
 
-static void configure(struct questions *all, struct conf *conf, struct channel *before)
+static void apply_conf(struct questions *all, struct conf *conf, struct channel *before)
 {
 	const struct conf_dns *dns = &conf->dns;
 	all->patience_ms = 2 * dns->timeout * dns->tries;
@@ -80,7 +80,7 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 	list_init(&all->waiting);
 	list_init(&all->asked);
 	list_init(&all->answered);
-	configure(all, conf, NULL);
+	apply_conf(all, conf, NULL);
 	return all;
 }
 
@@ -90,7 +90,7 @@ static void move_to(struct list *list, struct question *q)
 	list_append(list, &q->link);
 }
 
-static void settle(struct question *q, struct answer *answer)
+static void settle_question(struct question *q, struct answer *answer)
 {
 	assert(!q->answer);
 	q->answer = answer;
@@ -107,7 +107,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 		abort(); /* Ids that can be guessed would let anybody answer. */
 	uint8_t *bytes = query_build(q->asking, q->type, edns, id, &size);
 	if (!bytes) {
-		settle(q, answer_failed("the question cannot be asked"));
+		settle_question(q, answer_failed("the question cannot be asked"));
 		return;
 	}
 	move_to(&q->all->asked, q);
@@ -150,7 +150,7 @@ static void on_answer(struct question *q, struct answer *a)
 		a->canonical = mem_strdup(q->asking);
 	a->ttl_ms = q->ttl_ms;
 	a->security = q->security;
-	settle(q, a);
+	settle_question(q, a);
 }
 
 static void on_bytes(struct question *q, const void *bytes, size_t len)
@@ -181,7 +181,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 			ask_again(q);
 		return;
 	case CHANNEL_TIMEOUT:
-		settle(q, answer_failed("timed out"));
+		settle_question(q, answer_failed("timed out"));
 		return;
 	case CHANNEL_CLOSED:
 		ask_again(q);
@@ -192,12 +192,12 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 	/* c-ares keeps SERVFAIL, NOTIMP and REFUSED to itself; servers that know no EDNS say any of
 	 * them. */
 	if (q->edns == QUERY_PLAIN)
-		settle(q, answer_failed("no name server gave an answer"));
+		settle_question(q, answer_failed("no name server gave an answer"));
 	else
 		send_packet(q, QUERY_PLAIN);
 }
 
-static struct answer *bogus(const char *why)
+static struct answer *make_bogus(const char *why)
 {
 	char text[WHY_MAX];
 	snprintf(text, sizeof text, "bogus, says DNSSEC: %s", why ? why : "a validation failure");
@@ -219,11 +219,12 @@ static void on_validated(struct validator_query *query, const struct validator_r
 	if (r->event == CHANNEL_CLOSED) {
 		ask_again(q);
 	} else if (r->event == CHANNEL_TIMEOUT) {
-		settle(q, answer_failed("timed out"));
+		settle_question(q, answer_failed("timed out"));
 	} else if (r->event == CHANNEL_FAILED) {
-		settle(q, answer_failed("no name server gave an answer that could be validated"));
+		settle_question(
+			q, answer_failed("no name server gave an answer that could be validated"));
 	} else if (r->security == RESOLVE_BOGUS) {
-		settle(q, bogus(r->why));
+		settle_question(q, make_bogus(r->why));
 	} else {
 		struct answer *a = answer_parse(r->bytes, r->len, q->asking, q->type);
 		a->security = r->security;
@@ -231,7 +232,7 @@ static void on_validated(struct validator_query *query, const struct validator_r
 	}
 }
 
-static void begin(struct question *q, enum dnssec_way way)
+static void begin_question(struct question *q, enum dnssec_way way)
 {
 	if (way == DNSSEC_CHANNEL) {
 		send_packet(q, dnssec_edns(q->all->dnssec));
@@ -268,12 +269,12 @@ static void send_waiting(struct questions *all)
 	enum dnssec_way way;
 	while (all->under_way < QUESTION_UNDER_WAY_MAX && (link = list_first(&all->waiting)) &&
 	       (way = dnssec_way(all->dnssec)) != DNSSEC_WAIT)
-		begin(list_entry(link, struct question, link), way);
+		begin_question(list_entry(link, struct question, link), way);
 	while ((link = list_first(&all->waiting))) {
 		struct question *q = list_entry(link, struct question, link);
 		if (q->patience_ms > all->loop->now_ms)
 			return;
-		settle(q, answer_failed("timed out waiting behind other questions"));
+		settle_question(q, answer_failed("timed out waiting behind other questions"));
 	}
 }
 
@@ -292,7 +293,7 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 	if (known) {
 		metrics_add(METRIC_dns_cache_hits, 1);
 		q->known = true;
-		settle(q, known);
+		settle_question(q, known);
 		return;
 	}
 	HASH_ADD_KEYPTR(hh, all->table, q->key, q->keylen, q);
@@ -322,7 +323,7 @@ static void question_free(struct question *q)
 	free(q);
 }
 
-static void count(const struct answer *a)
+static void count_security(const struct answer *a)
 {
 	static const enum metric of[] = {
 		[RESOLVE_INDETERMINATE] = METRIC_dnssec_indeterminate,
@@ -335,7 +336,7 @@ static void count(const struct answer *a)
 }
 
 /* Whoever asks the same from now on finds the cache, or asks anew. */
-static void tell(struct questions *all, struct question *q)
+static void tell_askers(struct questions *all, struct question *q)
 {
 	struct answer *answer = q->answer;
 	struct list askers, *link;
@@ -345,7 +346,7 @@ static void tell(struct questions *all, struct question *q)
 		list_append(&askers, link);
 	}
 	if (!q->known)
-		count(answer);
+		count_security(answer);
 	if (!q->known)
 		cache_put(all->cache, q->key + 2, q->type, answer, all->loop->now_ms);
 	q->answer = NULL;
@@ -363,7 +364,7 @@ void questions_work(struct questions *all)
 	struct list *link;
 	do {
 		while ((link = list_first(&all->answered)))
-			tell(all, list_entry(link, struct question, link));
+			tell_askers(all, list_entry(link, struct question, link));
 		send_waiting(all);
 	} while (!list_empty(&all->answered));
 }
@@ -372,7 +373,7 @@ void questions_reload(struct questions *all, struct conf *conf)
 {
 	struct channel *old = all->channel;
 	dnssec_free(&all->dnssec);
-	configure(all, conf, old);
+	apply_conf(all, conf, old);
 	channel_free(&old); /* on_replied() puts all questions back */
 	cache_clear(all->cache);
 	questions_work(all);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void fail(struct tlsa_search *s, const char *type, const char *why)
+static void fail_search(struct tlsa_search *s, const char *type, const char *why)
 {
 	metrics_add(METRIC_tlsa_failed, 1);
 	s->host->unsure = verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
@@ -18,9 +18,9 @@ static void fail(struct tlsa_search *s, const char *type, const char *why)
 					 why ? why : "no answer");
 }
 
-static void ask(struct tlsa_search *, const char *at);
+static void ask_tlsa(struct tlsa_search *, const char *at);
 
-static void decide(struct tlsa_search *s, const struct answer *a)
+static void make_dane(struct tlsa_search *s, const struct answer *a)
 {
 	struct resolve_tlsa *all = mem_zalloc((size_t)a->nrecord * sizeof *all);
 	for (int i = 0; i < a->nrecord; i++)
@@ -35,11 +35,11 @@ static void on_tlsa(struct asker *asker, struct answer *a)
 	struct tlsa_search *s = (struct tlsa_search *)asker;
 	bool more = s->at != s->host->name;
 	if (a->status == ANSWER_FAILED) {
-		fail(s, "TLSA", a->why);
+		fail_search(s, "TLSA", a->why);
 	} else if (a->status == ANSWER_RECORDS && a->security == RESOLVE_SECURE) {
-		decide(s, a);
+		make_dane(s, a);
 	} else if (more) {
-		ask(s, s->host->name);
+		ask_tlsa(s, s->host->name);
 		return;
 	} else {
 		metrics_add(METRIC_tlsa_none, 1);
@@ -51,17 +51,17 @@ static void on_alias(struct asker *asker, struct answer *a)
 {
 	struct tlsa_search *s = (struct tlsa_search *)asker;
 	if (a->status == ANSWER_RECORDS && a->security == RESOLVE_SECURE) {
-		ask(s, s->host->name);
+		ask_tlsa(s, s->host->name);
 		return;
 	}
 	if (a->status == ANSWER_FAILED)
-		fail(s, "CNAME", a->why);
+		fail_search(s, "CNAME", a->why);
 	else
 		metrics_add(METRIC_tlsa_none, 1);
 	s->found(s->owner);
 }
 
-static void ask(struct tlsa_search *s, const char *at)
+static void ask_tlsa(struct tlsa_search *s, const char *at)
 {
 	char text[DNSNAME_SIZE + 16], name[DNSNAME_SIZE];
 	s->at = at;
@@ -80,7 +80,7 @@ bool tlsa_search_begin(struct tlsa_search *s)
 	const struct resolve_host *h = s->host;
 	list_init(&s->asker.link);
 	if (h->security == RESOLVE_SECURE) {
-		ask(s, h->canonical ? h->canonical : h->name);
+		ask_tlsa(s, h->canonical ? h->canonical : h->name);
 		return true;
 	}
 	if (h->security != RESOLVE_INSECURE || !h->canonical)

@@ -29,18 +29,18 @@ struct ub_watch {
 	void *arg;
 };
 
-static void stop(struct ub_watch *w)
+static void stop_watch(struct ub_watch *w)
 {
 	ev_io_stop(w->all->loop->ev, &w->io);
 	ev_timer_stop(w->all->loop->ev, &w->timer);
 }
 
 /* The watch may be gone when call() returns. */
-static void fire(struct ub_watch *w, short bits)
+static void fire_watch(struct ub_watch *w, short bits)
 {
 	struct ub_loop *all = w->all;
 	if (!(w->bits & UB_EV_PERSIST))
-		stop(w);
+		stop_watch(w);
 	w->call(w->fd, bits, w->arg);
 	all->worked(all->owner);
 }
@@ -52,14 +52,14 @@ static void on_io(struct ev_loop *ev, ev_io *io, int revents)
 			     (revents & EV_WRITE ? UB_EV_WRITE : 0));
 	if (ev_is_active(&w->timer))
 		ev_timer_again(ev, &w->timer);
-	fire(w, bits);
+	fire_watch(w, bits);
 }
 
 static void on_timer(struct ev_loop *ev, ev_timer *timer, int revents)
 {
 	(void)ev;
 	(void)revents;
-	fire(timer->data, UB_EV_TIMEOUT);
+	fire_watch(timer->data, UB_EV_TIMEOUT);
 }
 
 static void start_timer(struct ub_watch *w, const struct timeval *in)
@@ -73,38 +73,38 @@ static void start_timer(struct ub_watch *w, const struct timeval *in)
 static void add_bits(struct ub_event *e, short bits)
 {
 	struct ub_watch *w = (struct ub_watch *)e;
-	stop(w);
+	stop_watch(w);
 	w->bits = (short)(w->bits | bits);
 }
 
 static void del_bits(struct ub_event *e, short bits)
 {
 	struct ub_watch *w = (struct ub_watch *)e;
-	stop(w);
+	stop_watch(w);
 	w->bits = (short)(w->bits & ~bits);
 }
 
 static void set_fd(struct ub_event *e, int fd)
 {
 	struct ub_watch *w = (struct ub_watch *)e;
-	stop(w);
+	stop_watch(w);
 	w->fd = fd;
 }
 
 static void free_event(struct ub_event *e)
 {
 	struct ub_watch *w = (struct ub_watch *)e;
-	stop(w);
+	stop_watch(w);
 	assert(w->all->events > 0);
 	w->all->events--;
 	free(w);
 }
 
-static int add(struct ub_event *e, struct timeval *in)
+static int add_event(struct ub_event *e, struct timeval *in)
 {
 	struct ub_watch *w = (struct ub_watch *)e;
 	int events = (w->bits & UB_EV_READ ? EV_READ : 0) | (w->bits & UB_EV_WRITE ? EV_WRITE : 0);
-	stop(w);
+	stop_watch(w);
 	if (events) {
 		ev_io_set(&w->io, w->fd, events);
 		ev_io_start(w->all->loop->ev, &w->io);
@@ -114,9 +114,9 @@ static int add(struct ub_event *e, struct timeval *in)
 	return 0;
 }
 
-static int del(struct ub_event *e)
+static int del_event(struct ub_event *e)
 {
-	stop((struct ub_watch *)e);
+	stop_watch((struct ub_watch *)e);
 	return 0;
 }
 
@@ -125,7 +125,7 @@ static int add_timer(struct ub_event *e, struct ub_event_base *base,
 {
 	struct ub_watch *w = (struct ub_watch *)e;
 	(void)base;
-	stop(w);
+	stop_watch(w);
 	w->bits = UB_EV_TIMEOUT;
 	w->call = call;
 	w->arg = arg;
@@ -138,10 +138,10 @@ static struct ub_event_vmt event_calls = {
 	.del_bits = del_bits,
 	.set_fd = set_fd,
 	.free = free_event,
-	.add = add,
-	.del = del,
+	.add = add_event,
+	.del = del_event,
 	.add_timer = add_timer,
-	.del_timer = del,
+	.del_timer = del_event,
 };
 
 static struct ub_event *new_event(struct ub_event_base *base, int fd, short bits,

@@ -47,7 +47,7 @@ static const struct option options[] = {
 /* Zones that the library would answer for by itself, and which the organisation's servers may have. */
 static const char *const not_local[] = {"test.", "invalid.", "home.arpa."};
 
-static bool set(struct validator *v, const char *name, const char *value)
+static bool set_option(struct validator *v, const char *name, const char *value)
 {
 	int rc = ub_ctx_set_option(v->ub, name, value);
 	if (rc != 0)
@@ -60,16 +60,16 @@ static bool set_number(struct validator *v, const char *name, int64_t number)
 {
 	char text[24];
 	snprintf(text, sizeof text, "%lld", (long long)number);
-	return set(v, name, text);
+	return set_option(v, name, text);
 }
 
 static bool set_options(struct validator *v, const struct conf_dns *conf)
 {
 	bool good = true;
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		good = good && set(v, options[i].name, options[i].value);
+		good = good && set_option(v, options[i].name, options[i].value);
 	for (int i = 0; i < conf->insecure_domains.n; i++)
-		good = good && set(v, "domain-insecure:", conf->insecure_domains.item[i]);
+		good = good && set_option(v, "domain-insecure:", conf->insecure_domains.item[i]);
 	return good && set_number(v, "edns-buffer-size:", QUERY_EDNS_BYTES) &&
 	       set_number(v, "cache-max-ttl:", conf->maximal_ttl / 1000) &&
 	       set_number(v, "cache-max-negative-ttl:", conf->negative_ttl / 1000);
@@ -83,7 +83,7 @@ static bool add_server(struct validator *v, const union address *a, int64_t port
 }
 
 /* The first that is not configuration makes the context from it. */
-static bool finish(struct validator *v)
+static bool drop_local_zones(struct validator *v)
 {
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < sizeof not_local / sizeof *not_local; i++)
@@ -105,7 +105,7 @@ static bool set_up(struct validator *v, const struct conf_dns *conf,
 		good = ub_ctx_add_ta(v->ub, anchor->record[i]) == 0;
 	for (int i = 0; good && i < nserver; i++)
 		good = add_server(v, &server[i], conf->port);
-	return good && set_options(v, conf) && finish(v);
+	return good && set_options(v, conf) && drop_local_zones(v);
 }
 
 struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
@@ -124,17 +124,17 @@ struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
 	return NULL;
 }
 
-static void reply(struct validator_query *q, const struct validator_reply *r)
+static void give_reply(struct validator_query *q, const struct validator_reply *r)
 {
 	list_remove(&q->link);
 	timer_stop(&q->validator->loop->timers, &q->limit);
 	q->validated(q, r);
 }
 
-static void cancel(struct validator_query *q, enum channel_event event)
+static void cancel_query(struct validator_query *q, enum channel_event event)
 {
 	ub_cancel(q->validator->ub, q->id);
-	reply(q, &(struct validator_reply){.event = event});
+	give_reply(q, &(struct validator_reply){.event = event});
 }
 
 void validator_free(struct validator **vp)
@@ -144,7 +144,7 @@ void validator_free(struct validator **vp)
 	if (!v)
 		return;
 	while ((link = list_first(&v->asked)))
-		cancel(list_entry(link, struct validator_query, link), CHANNEL_CLOSED);
+		cancel_query(list_entry(link, struct validator_query, link), CHANNEL_CLOSED);
 	if (v->ub)
 		ub_ctx_delete(v->ub);
 	ub_loop_free(&v->ub_loop);
@@ -154,7 +154,7 @@ void validator_free(struct validator **vp)
 
 static void on_limit(void *owner)
 {
-	cancel(owner, CHANNEL_TIMEOUT);
+	cancel_query(owner, CHANNEL_TIMEOUT);
 }
 
 /* What libunbound says of an answer, in its numbers. */
@@ -176,7 +176,7 @@ static void on_answer(void *arg, int rcode, void *bytes, int len, int secure, ch
 		r.why = why;
 	}
 	channel_count(r.event, bytes, r.len);
-	reply(q, &r);
+	give_reply(q, &r);
 }
 
 void validator_ask(struct validator *v, const char *name, enum answer_type type,
@@ -191,5 +191,5 @@ void validator_ask(struct validator *v, const char *name, enum answer_type type,
 	int rc = ub_resolve_event(v->ub, *name ? name : ".", (int)type, LDNS_RR_CLASS_IN, q,
 				  on_answer, &q->id);
 	if (rc != 0)
-		reply(q, &(struct validator_reply){.event = CHANNEL_FAILED});
+		give_reply(q, &(struct validator_reply){.event = CHANNEL_FAILED});
 }

@@ -61,7 +61,7 @@ void copies_remove(struct copies *c, struct copy *f)
 }
 
 /* In the list at its end, or not in it. */
-static void place(struct list *link, struct list *in, bool belongs)
+static void place_in_list(struct list *link, struct list *in, bool belongs)
 {
 	if (belongs == !list_empty(link))
 		return;
@@ -82,8 +82,8 @@ void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint
 	f->acked = acked;
 	f->cleared = f->cleared < end ? f->cleared : end;
 	f->waiting = f->waiting < end ? f->waiting : end;
-	place(&f->behind, &c->behind[f->class], acked < end);
-	place(&f->missing, &c->missing[f->class], sent < end);
+	place_in_list(&f->behind, &c->behind[f->class], acked < end);
+	place_in_list(&f->missing, &c->missing[f->class], sent < end);
 	if (acked == end)
 		close_file(f);
 }

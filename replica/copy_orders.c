@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static struct order *of(struct list *link)
+static struct order *order_of(struct list *link)
 {
 	return list_entry(link, struct order, link);
 }
@@ -17,7 +17,7 @@ void orders_init(struct orders *o)
 	list_init(&o->queue);
 }
 
-static void drop(struct orders *o, struct order *one)
+static void drop_order(struct orders *o, struct order *one)
 {
 	assert(o->n > 0);
 	list_remove(&one->link);
@@ -29,7 +29,7 @@ static void drop(struct orders *o, struct order *one)
 void orders_fini(struct orders *o)
 {
 	while (o->n > 0)
-		drop(o, orders_first(o));
+		drop_order(o, orders_first(o));
 	goals_fini(&o->goals);
 }
 
@@ -37,7 +37,7 @@ void orders_fini(struct orders *o)
 static struct list *place_of(struct orders *o, enum order_kind kind)
 {
 	struct list *l = o->queue.next;
-	while (l != &o->queue && (of(l)->under_way || of(l)->kind <= kind))
+	while (l != &o->queue && (order_of(l)->under_way || order_of(l)->kind <= kind))
 		l = l->next;
 	return l;
 }
@@ -45,7 +45,7 @@ static struct list *place_of(struct orders *o, enum order_kind kind)
 struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key key)
 {
 	struct list *place = place_of(o, kind);
-	struct order *before = place->prev == &o->queue ? NULL : of(place->prev);
+	struct order *before = place->prev == &o->queue ? NULL : order_of(place->prev);
 	if (place != &o->queue || kind != ORDER_GONE)
 		o->covered = 0;
 	if (kind == ORDER_CHECKPOINT && before && before->kind == kind && !before->under_way) {
@@ -63,30 +63,30 @@ struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key
 void orders_forget_marks(struct orders *o, struct copy_key key)
 {
 	list_each (link, tmp, &o->queue) {
-		struct order *one = of(link);
+		struct order *one = order_of(link);
 		if (one->kind != ORDER_MARKS || one->under_way || one->key.of != key.of)
 			continue;
 		o->covered = 0;
-		drop(o, one);
+		drop_order(o, one);
 	}
 }
 
 void orders_forget_numbers(struct orders *o)
 {
 	list_each (link, tmp, &o->queue) {
-		struct order *one = of(link);
+		struct order *one = order_of(link);
 		if (one->kind != ORDER_SINCE && one->kind != ORDER_NEWEST)
 			continue;
 		assert(!one->under_way);
 		o->covered = 0;
-		drop(o, one);
+		drop_order(o, one);
 	}
 }
 
 struct order *orders_first(const struct orders *o)
 {
 	struct list *first = list_first(&o->queue);
-	return first ? of(first) : NULL;
+	return first ? order_of(first) : NULL;
 }
 
 bool orders_may(struct orders *o, struct copies *copies)
@@ -103,14 +103,14 @@ bool orders_may(struct orders *o, struct copies *copies)
 
 void orders_done(struct orders *o)
 {
-	drop(o, orders_first(o));
+	drop_order(o, orders_first(o));
 	o->covered -= o->covered > 0;
 }
 
 /* They wait behind all others. */
 bool orders_any_gone(const struct orders *o)
 {
-	return o->n > 0 && of(o->queue.prev)->kind == ORDER_GONE;
+	return o->n > 0 && order_of(o->queue.prev)->kind == ORDER_GONE;
 }
 
 bool order_is_purge(enum order_kind kind)

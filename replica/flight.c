@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static struct flown *of(struct list *link)
+static struct flown *flown_of(struct list *link)
 {
 	return list_entry(link, struct flown, link);
 }
@@ -28,7 +28,7 @@ static void drop_flown(struct flight *f, struct flown *m)
 
 static void drop_first(struct flight *f)
 {
-	drop_flown(f, of(list_first(&f->sent)));
+	drop_flown(f, flown_of(list_first(&f->sent)));
 }
 
 void flight_drop(struct flight *f)
@@ -50,16 +50,17 @@ void flight_add(struct flight *f, const struct flown *m)
 
 void flight_acknowledged(struct flight *f, uint64_t number, uint64_t sequence)
 {
-	for (struct list *l = f->sent.next; l != &f->sent && of(l)->number <= number; l = l->next)
-		if (of(l)->number == number)
-			of(l)->sequence = sequence;
+	for (struct list *l = f->sent.next; l != &f->sent && flown_of(l)->number <= number;
+	     l = l->next)
+		if (flown_of(l)->number == number)
+			flown_of(l)->sequence = sequence;
 }
 
 static struct flown *find_flown(const struct flight *f, uint64_t number)
 {
 	for (struct list *l = f->sent.next; l != &f->sent; l = l->next)
-		if (of(l)->number == number)
-			return of(l);
+		if (flown_of(l)->number == number)
+			return flown_of(l);
 	return NULL;
 }
 
@@ -79,14 +80,14 @@ void flight_forget(struct flight *f, uint64_t number)
 bool flight_take(struct flight *f, struct flown *m)
 {
 	struct list *first = list_first(&f->sent);
-	if (!first || of(first)->sequence == 0)
+	if (!first || flown_of(first)->sequence == 0)
 		return false;
-	*m = *of(first);
+	*m = *flown_of(first);
 	drop_first(f);
 	return true;
 }
 
 int64_t flight_since_ms(const struct flight *f)
 {
-	return f->n > 0 ? of(f->sent.next)->sent_ms : INT64_MAX;
+	return f->n > 0 ? flown_of(f->sent.next)->sent_ms : INT64_MAX;
 }

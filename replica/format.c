@@ -57,7 +57,7 @@ bool replica_message_get(const void *message, size_t len, struct replica_head *h
 	       h->length == len - REPLICA_HEAD && crc32c(0, *payload, h->length) == h->crc;
 }
 
-static bool plain(unsigned char c)
+static bool is_plain(unsigned char c)
 {
 	return isalnum(c) || c == '-' || c == '_';
 }
@@ -67,7 +67,7 @@ const char *replica_token(const char *node, char token[REPLICA_TOKEN])
 	char *to = token;
 	for (size_t i = 0; node[i] && i < REPLICA_NODE_MAX; i++) {
 		unsigned char c = (unsigned char)node[i];
-		if (plain(c))
+		if (is_plain(c))
 			*to++ = (char)c;
 		else
 			to += sprintf(to, "=%02X", c);

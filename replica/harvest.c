@@ -34,7 +34,7 @@ enum {
 #define ORIGIN_SCAN "life=%16" SCNx64 " epoch=%" SCNu64 " end=%" SCNu64
 #define READER "adoption"
 
-static bool failed(struct buf *error, const char *what, natsStatus s)
+static bool say_failure(struct buf *error, const char *what, natsStatus s)
 {
 	buf_printf(error, "%s: %s", what, natsStatus_GetText(s));
 	return false;
@@ -53,7 +53,7 @@ static bool is_spare(const natsMsg *m)
 	return dot && strcmp(dot, REPLICA_SPARE_END) == 0;
 }
 
-static bool keep(natsMsgList *list, int file, uint64_t *at)
+static bool keep_messages(natsMsgList *list, int file, uint64_t *at)
 {
 	bool ok = true;
 	for (int i = 0; ok && i < list->Count; i++) {
@@ -86,10 +86,10 @@ static bool fetch_all(struct harvest *h, natsSubscription *sub, int file, uint64
 			return false;
 		natsStatus s = natsSubscription_Fetch(&list, sub, batch, FETCH_MS, NULL);
 		if (s != NATS_OK)
-			return failed(error, "fetch", s);
+			return say_failure(error, "fetch", s);
 		int count = list.Count;
 		n += (uint64_t)count;
-		if (!keep(&list, file, at))
+		if (!keep_messages(&list, file, at))
 			return failed_here(error, KEPT);
 		batch = batch_of(*at - before, count);
 	}
@@ -97,7 +97,7 @@ static bool fetch_all(struct harvest *h, natsSubscription *sub, int file, uint64
 }
 
 /* No subject is asked for: the stream's own are those of the new epoch, under which nothing lies. */
-static natsStatus subscribe(struct nats_setup *n, const char *stream, natsSubscription **sub)
+static natsStatus subscribe_reader(struct nats_setup *n, const char *stream, natsSubscription **sub)
 {
 	jsConsumerConfig c;
 	jsSubOptions o;
@@ -132,8 +132,9 @@ static bool read_stream(struct harvest *h, struct nats_setup *n, const char *str
 			uint64_t *at, struct buf *error)
 {
 	natsSubscription *sub = NULL;
-	natsStatus s = subscribe(n, stream, &sub);
-	bool ok = s == NATS_OK ? fetch_all(h, sub, file, at, error) : failed(error, "reader", s);
+	natsStatus s = subscribe_reader(n, stream, &sub);
+	bool ok =
+		s == NATS_OK ? fetch_all(h, sub, file, at, error) : say_failure(error, "reader", s);
 	natsSubscription_Destroy(sub);
 	js_DeleteConsumer(n->js, stream, READER, NULL, NULL);
 	return ok;
@@ -250,7 +251,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 		s = find_end(h, n, stream);
 	free(stream);
 	if (s != NATS_OK)
-		return failed(error, "stream", s);
+		return say_failure(error, "stream", s);
 	return judge_folder(h) || make_and_read(h, n, error);
 }
 

@@ -124,7 +124,7 @@ bool life_had(const char *spool, const char *node, uint64_t epoch)
 }
 
 /* What is not there was moved before, or never was. */
-static bool move(int from, int to, const char *name)
+static bool move_name(int from, int to, const char *name)
 {
 	return disk_move(from, name, to, name) == 0 || errno == ENOENT;
 }
@@ -143,7 +143,7 @@ static void move_adopted(void *owner, const char *name)
 {
 	struct adopted_from *a = owner;
 	if (is_leftover(name))
-		a->ok &= move(a->from, a->to, name);
+		a->ok &= move_name(a->from, a->to, name);
 }
 
 /* The file that says so goes when all else has gone. */
@@ -152,10 +152,10 @@ static bool move_all(int folder, int to)
 	static const char *const names[] = {"log", "large", "adopting", "format"};
 	struct adopted_from a = {.from = folder, .to = to, .ok = true};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (!move(folder, to, names[i]))
+		if (!move_name(folder, to, names[i]))
 			return false;
 	return disk_each(folder, move_adopted, &a) == 0 && a.ok && disk_sync(to) == 0 &&
-	       move(folder, to, NODE_FILE) && disk_sync(to) == 0 && disk_sync(folder) == 0 &&
+	       move_name(folder, to, NODE_FILE) && disk_sync(to) == 0 && disk_sync(folder) == 0 &&
 	       disk_unlink(folder, PAST_FILE) == 0 && disk_sync(folder) == 0;
 }
 

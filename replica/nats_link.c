@@ -49,24 +49,24 @@ static struct nats_link_note *note_new(enum nats_link_note_type type)
 	return n;
 }
 
-static void post(struct nats_link *l, enum nats_link_note_type type)
+static void post_note(struct nats_link *l, enum nats_link_note_type type)
 {
 	loop_post(l->to, &note_new(type)->note);
 }
 
-static void disconnected(natsConnection *nc, void *closure)
+static void on_disconnected(natsConnection *nc, void *closure)
 {
 	(void)nc;
-	post(closure, NATS_LINK_DOWN);
+	post_note(closure, NATS_LINK_DOWN);
 }
 
-static void reconnected(natsConnection *nc, void *closure)
+static void on_reconnected(natsConnection *nc, void *closure)
 {
 	(void)nc;
-	post(closure, NATS_LINK_BACK);
+	post_note(closure, NATS_LINK_BACK);
 }
 
-static void closed(natsConnection *nc, void *closure)
+static void on_closed(natsConnection *nc, void *closure)
 {
 	struct nats_link *l = closure;
 	(void)nc;
@@ -108,7 +108,7 @@ static void read_answer(natsMsg *msg, struct nats_link_note *n)
 	json_decref(o);
 }
 
-static void answered(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
+static void on_answer(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
 {
 	struct nats_link *l = closure;
 	struct nats_link_note *n = note_new(NATS_LINK_ACK);
@@ -121,12 +121,12 @@ static void answered(natsConnection *nc, natsSubscription *sub, natsMsg *msg, vo
 	loop_post(l->to, &n->note);
 }
 
-static natsStatus subscribe(struct nats_link *l)
+static natsStatus subscribe_acks(struct nats_link *l)
 {
 	if (l->subscribed)
 		return NATS_OK;
 	char *all = mem_printf("%s.*", l->inbox);
-	natsStatus s = natsConnection_Subscribe(&l->acks, l->setup.connection, all, answered, l);
+	natsStatus s = natsConnection_Subscribe(&l->acks, l->setup.connection, all, on_answer, l);
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(l->acks, -1, -1);
 	if (s == NATS_OK)
@@ -136,7 +136,7 @@ static natsStatus subscribe(struct nats_link *l)
 	return s;
 }
 
-static void say(struct nats_link_note *n, const char *what, natsStatus s)
+static void say_error(struct nats_link_note *n, const char *what, natsStatus s)
 {
 	natsStatus last;
 	const char *detail = nats_GetLastError(&last);
@@ -144,7 +144,7 @@ static void say(struct nats_link_note *n, const char *what, natsStatus s)
 		 detail && *detail ? ": " : "", detail ? detail : "");
 }
 
-static const struct nats_callbacks callbacks = {disconnected, reconnected, closed};
+static const struct nats_callbacks callbacks = {on_disconnected, on_reconnected, on_closed};
 
 static void set_up(struct thread_pool_job *tj)
 {
@@ -155,9 +155,9 @@ static void set_up(struct thread_pool_job *tj)
 	if (s == NATS_OK && !l->inbox)
 		s = natsInbox_Create(&l->inbox);
 	if (s == NATS_OK)
-		s = subscribe(l);
+		s = subscribe_acks(l);
 	if (s != NATS_OK) {
-		say(n, "connection", s);
+		say_error(n, "connection", s);
 		return;
 	}
 	struct nats_stream is;
@@ -168,15 +168,15 @@ static void set_up(struct thread_pool_job *tj)
 	n->lost = is.lost;
 	n->fenced = s == NATS_ILLEGAL_STATE;
 	if (s != NATS_OK)
-		say(n, "stream", s);
+		say_error(n, "stream", s);
 }
 
-static void purge(struct thread_pool_job *tj)
+static void purge_subject(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
 	natsStatus s = nats_setup_purge(&j->link->setup, j->subject, j->before, j->keep);
 	if (s != NATS_OK)
-		say(j->note, "purge", s);
+		say_error(j->note, "purge", s);
 }
 
 static void note_beat(struct thread_pool_job *tj)
@@ -185,7 +185,7 @@ static void note_beat(struct thread_pool_job *tj)
 	j->note->beat = life_write(j->subject, &j->own) ? j->own.beat : 0;
 }
 
-static void done(struct thread_pool_job *tj)
+static void finish_job(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
 	if (!tj->worked)
@@ -203,14 +203,14 @@ static struct job *job_new(struct nats_link *l, struct nats_link_note *n,
 	j->note = n;
 	j->subject = mem_strdup(subject);
 	j->job.work = work;
-	j->job.done = done;
+	j->job.done = finish_job;
 	return j;
 }
 
 static void give_job(struct nats_link *l, struct job *j)
 {
 	if (!thread_pool_give(l->pool, &j->job))
-		done(&j->job);
+		finish_job(&j->job);
 }
 
 struct nats_link *nats_link_new(const struct conf *c, const char *node, struct loop *to)
@@ -284,7 +284,7 @@ bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number
 
 void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, uint64_t keep)
 {
-	struct job *j = job_new(l, note_new(NATS_LINK_PURGED), purge, subject);
+	struct job *j = job_new(l, note_new(NATS_LINK_PURGED), purge_subject, subject);
 	j->before = before;
 	j->keep = keep;
 	give_job(l, j);

@@ -117,7 +117,7 @@ static bool takes_only(const jsStreamConfig *c, const char *subjects)
 	return c->SubjectsLen == 1 && strcmp(c->Subjects[0], subjects) == 0;
 }
 
-static jsOptions within(int64_t ms)
+static jsOptions options_within(int64_t ms)
 {
 	jsOptions o;
 	jsOptions_Init(&o);
@@ -125,7 +125,7 @@ static jsOptions within(int64_t ms)
 	return o;
 }
 
-static bool says(const jsStreamConfig *c, const char *description)
+static bool has_description(const jsStreamConfig *c, const char *description)
 {
 	return c->Description && strcmp(c->Description, description) == 0;
 }
@@ -176,7 +176,7 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 	to.Subjects = &subjects;
 	to.SubjectsLen = 1;
 	to.Description = description;
-	jsOptions o = within(n->wait_ms);
+	jsOptions o = options_within(n->wait_ms);
 	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
 }
 
@@ -195,7 +195,7 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, claim->epoch);
-	jsOptions o = within(n->wait_ms);
+	jsOptions o = options_within(n->wait_ms);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	struct replica_epoch to = claim_for(s == NATS_OK ? info : NULL, claim);
 	char *text = replica_claim(&to);
@@ -209,7 +209,7 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
 		s = NATS_ILLEGAL_STATE;
 	} else if (s == NATS_OK &&
-		   !(takes_only(info->Config, subjects) && says(info->Config, text))) {
+		   !(takes_only(info->Config, subjects) && has_description(info->Config, text))) {
 		s = change_stream(n, info->Config, subjects, text);
 	}
 	jsStreamInfo_Destroy(info);
@@ -224,7 +224,7 @@ natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct repli
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(node);
-	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	jsOptions o = options_within(n->wait_ms / NATS_SETUP_BRIEFLY);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	*there = s == NATS_OK && claim_of(info->Config, claim);
 	jsStreamInfo_Destroy(info);
@@ -237,7 +237,7 @@ void nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const cha
 {
 	jsStreamNamesList *all = NULL;
 	char node[REPLICA_NODE_MAX + 1];
-	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	jsOptions o = options_within(n->wait_ms / NATS_SETUP_BRIEFLY);
 	if (js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
 		return;
 	for (int i = 0; i < all->Count; i++)

@@ -73,7 +73,7 @@ static void wait_for(struct node *n, const char *reason)
 		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
 }
 
-static void lose(struct node *n, const char *reason)
+static void lose_epoch(struct node *n, const char *reason)
 {
 	struct note *note = mem_zalloc(sizeof *note);
 	fence_set(0);
@@ -118,8 +118,8 @@ static void wake_spool(struct node *n)
 	spool_post(n->spool, &c->note);
 }
 
-static void begin(struct node *n, const struct replica_epoch *row, uint64_t revision,
-		  int64_t asked_ms)
+static void begin_epoch(struct node *n, const struct replica_epoch *row, uint64_t revision,
+			int64_t asked_ms)
 {
 	n->row = *row;
 	n->revision = revision;
@@ -151,7 +151,7 @@ static bool note_epoch(struct node *n, const struct roster_row *before)
 	return true;
 }
 
-static void take(struct node *n, const struct roster_row *before)
+static void take_epoch(struct node *n, const struct roster_row *before)
 {
 	if (!note_epoch(n, before)) {
 		wait_for(n, strerror(errno));
@@ -167,15 +167,15 @@ static void take(struct node *n, const struct roster_row *before)
 		s = roster_write(&n->roster, n->name, &row, before ? before->seen.revision : 0,
 				 &revision);
 	if (s == NATS_OK)
-		begin(n, &row, revision, asked_ms);
+		begin_epoch(n, &row, revision, asked_ms);
 	else
 		wait_for(n, nats_setup_text(s));
 }
 
-static void past(struct node *n)
+static void end_life(struct node *n)
 {
 	if (life_end(n->conf->spool))
-		lose(n, "another node has adopted its queue");
+		lose_epoch(n, "another node has adopted its queue");
 	else
 		wait_for(n, strerror(errno));
 }
@@ -243,7 +243,7 @@ static void try_to_start(struct node *n)
 	}
 	switch (start) {
 	case EPOCH_TAKE:
-		take(n, row);
+		take_epoch(n, row);
 		break;
 	case EPOCH_DOUBT:
 		doubt_own_folder(n);
@@ -252,7 +252,7 @@ static void try_to_start(struct node *n)
 		wait_for(n, "the queue that this name had is not adopted yet");
 		break;
 	case EPOCH_PAST:
-		past(n);
+		end_life(n);
 		break;
 	case EPOCH_NEVER:
 		wait_for(n, "this name is retired");
@@ -286,16 +286,16 @@ static void judge_own_row(struct node *n)
 		n->revision = row->seen.revision;
 		break;
 	case EPOCH_TAKEN:
-		past(n);
+		end_life(n);
 		break;
 	case EPOCH_STRANGE:
-		lose(n,
-		     "its row is another's, who has not adopted its queue: a copy of this node?");
+		lose_epoch(n, "its row is another's, who has not adopted its queue: a copy of this "
+			      "node?");
 		break;
 	}
 }
 
-static void renew(struct node *n)
+static void renew_epoch(struct node *n)
 {
 	int64_t asked_ms = clock_up_ms();
 	n->row.seen_ms = clock_wall_ms();
@@ -307,11 +307,11 @@ static void renew(struct node *n)
 		metrics_add(METRIC_node_renewals_failed, 1);
 }
 
-static natsStatus look(struct node *n)
+static natsStatus look_at_roster(struct node *n)
 {
 	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK && n->state == NODE_UP && fence_open())
-		renew(n); /* else another may be about to write its name there */
+		renew_epoch(n); /* else another may be about to write its name there */
 	if (s == NATS_OK)
 		s = roster_read(&n->roster, clock_up_ms());
 	return s;
@@ -329,7 +329,7 @@ static void count_queues(const struct node_view *v)
 }
 
 /* roster NULL: it can't be read now. */
-static void show(const struct node *n, const struct roster *roster)
+static void post_views(const struct node *n, const struct roster *roster)
 {
 	struct loop *const to[] = {n->main, n->watcher};
 	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
@@ -343,14 +343,14 @@ static void show(const struct node *n, const struct roster *roster)
 	}
 }
 
-static void run(struct node *n)
+static void step_node(struct node *n)
 {
-	natsStatus s = look(n);
-	show(n, s == NATS_OK ? &n->roster : NULL);
+	natsStatus s = look_at_roster(n);
+	post_views(n, s == NATS_OK ? &n->roster : NULL);
 	if (n->state == NODE_UP && !fence_open()) {
-		lose(n, "its epoch could not be renewed in time");
+		lose_epoch(n, "its epoch could not be renewed in time");
 	} else if (n->state == NODE_UP && replica_fenced(n->replica)) {
-		lose(n, "its stream is another node's");
+		lose_epoch(n, "its stream is another node's");
 	} else if (s != NATS_OK) {
 		wait_for(n, nats_setup_text(s));
 	} else if (n->state == NODE_WAITING) {
@@ -362,17 +362,17 @@ static void run(struct node *n)
 	}
 }
 
-static void tick(void *owner)
+static void on_tick(void *owner)
 {
 	struct node *n = owner;
 	if (n->state == NODE_GONE)
 		return;
-	run(n);
+	step_node(n);
 	loop_timer_in(n->loop, &n->tick,
 		      epoch_renew_ms(epoch_lease_ms(n->conf->cluster.adopt_after)));
 }
 
-static void adopt(struct node *n, struct node_order *o, const struct roster_row *row)
+static void adopt_queue(struct node *n, struct node_order *o, const struct roster_row *row)
 {
 	if (n->state != NODE_UP) {
 		buf_printf(&o->says, "this node has no epoch itself\n");
@@ -404,7 +404,7 @@ static void adopt(struct node *n, struct node_order *o, const struct roster_row 
 	}
 }
 
-static void retire(struct node *n, struct node_order *o, const struct roster_row *row)
+static void retire_node(struct node *n, struct node_order *o, const struct roster_row *row)
 {
 	struct replica_epoch is = row->is;
 	if (is.state != REPLICA_ADOPTED) {
@@ -460,7 +460,7 @@ static void insist_on_folder(struct node *n, struct node_order *o)
 	loop_timer_in(n->loop, &n->tick, 0);
 }
 
-static void obey(struct node *n, struct node_order *o)
+static void obey_order(struct node *n, struct node_order *o)
 {
 	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
@@ -477,14 +477,14 @@ static void obey(struct node *n, struct node_order *o)
 	else if (strcmp(o->name, n->name) == 0)
 		buf_printf(&o->says, "it is this node itself: ask another one\n");
 	else if (o->op == NODE_ADOPT)
-		adopt(n, o, row);
+		adopt_queue(n, o, row);
 	else
-		retire(n, o, row);
-	show(n, s == NATS_OK ? &n->roster : NULL);
+		retire_node(n, o, row);
+	post_views(n, s == NATS_OK ? &n->roster : NULL);
 	loop_post(o->reply_to, &o->note);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct node *n = owner;
 	struct node_order *o = (struct node_order *)note;
@@ -498,7 +498,7 @@ static void receive(void *owner, struct note *note)
 	} else if (atomic_load(&n->interrupt)) {
 		node_order_free(&o);
 	} else {
-		obey(n, o);
+		obey_order(n, o);
 	}
 }
 
@@ -510,7 +510,7 @@ static int64_t answer_ms(int64_t lease_ms)
 	return lease_ms > WAIT_LEAST_MS ? lease_ms : WAIT_LEAST_MS;
 }
 
-static bool prepare(struct node *n, struct buf *error)
+static bool prepare_node_file(struct node *n, struct buf *error)
 {
 	if (life_read(n->conf->spool, &n->own) && life_write(n->conf->spool, &n->own))
 		return true;
@@ -531,13 +531,13 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	n->replica = replica;
 	n->main = main;
 	n->name = mem_strndup(name, REPLICA_NODE_MAX);
-	n->loop = loop_new("node", receive, NULL, n);
-	timer_init(&n->tick, tick, n);
+	n->loop = loop_new("node", receive_note, NULL, n);
+	timer_init(&n->tick, on_tick, n);
 	nats_setup_init(&n->nats, n->conf, n->name);
 	n->nats.wait_ms = answer_ms(epoch_lease_ms(conf->cluster.adopt_after));
 	roster_init(&n->roster, &n->nats);
 	n->taking.transfer = transfer_new(n->conf, spool, &n->interrupt);
-	if (!prepare(n, error))
+	if (!prepare_node_file(n, error))
 		node_free(&n);
 	return n;
 }

@@ -84,7 +84,7 @@ static bool take_all(struct node *n)
 	return true;
 }
 
-static void *adopt(void *argument)
+static void *adopt_unit(void *argument)
 {
 	struct node *n = argument;
 	struct note *note = mem_zalloc(sizeof *note);
@@ -106,14 +106,14 @@ static bool in_unit(const struct node_taking *t, const char *node)
 }
 
 /* Ours, or of one whose queue we are taking. */
-static bool belongs(const struct node *n, const struct roster_row *r)
+static bool is_for_unit(const struct node *n, const struct roster_row *r)
 {
 	return r->there && r->is.state == REPLICA_ADOPTING &&
 	       (strcmp(r->is.by, n->name) == 0 || in_unit(&n->taking, r->is.by)) &&
 	       !in_unit(&n->taking, r->node);
 }
 
-static struct replica_epoch ours(const struct node *n, const struct roster_row *r)
+static struct replica_epoch make_claim(const struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTING;
@@ -125,7 +125,7 @@ static struct replica_epoch ours(const struct node *n, const struct roster_row *
 
 bool node_claim(struct node *n, const struct roster_row *r)
 {
-	struct replica_epoch is = ours(n, r);
+	struct replica_epoch is = make_claim(n, r);
 	if (!node_row_is_right(n, r->node, r))
 		return false;
 	is.epoch++;
@@ -135,9 +135,9 @@ bool node_claim(struct node *n, const struct roster_row *r)
 }
 
 /* Another may have been granted the same revision as we were: then only the later one can do this. */
-static bool confirm(struct node *n, struct roster_row *r)
+static bool confirm_claim(struct node *n, struct roster_row *r)
 {
-	struct replica_epoch is = ours(n, r);
+	struct replica_epoch is = make_claim(n, r);
 	if (r->confirmed == r->seen.revision)
 		return true;
 	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
@@ -146,12 +146,12 @@ static bool confirm(struct node *n, struct roster_row *r)
 	return false; /* what has become of it is seen next time */
 }
 
-static bool enter(struct node *n, struct roster_row *r)
+static bool enter_row(struct node *n, struct roster_row *r)
 {
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
-	if (!confirm(n, r) || !node_row_is_right(n, r->node, r))
+	if (!confirm_claim(n, r) || !node_row_is_right(n, r->node, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
@@ -169,17 +169,17 @@ static bool enter(struct node *n, struct roster_row *r)
  * wait for that. */
 enum gathered { GATHERED_NOTHING, GATHERED_SOME, GATHERED_ALL };
 
-static enum gathered gather(struct node *n)
+static enum gathered gather_unit(struct node *n)
 {
 	bool whole = true;
 	n->taking.n = 0;
 	for (int i = 0; i < n->roster.n;) {
 		struct roster_row *r = &n->roster.row[i++];
-		if (!belongs(n, r))
+		if (!is_for_unit(n, r))
 			continue;
 		if (strcmp(r->is.by, n->name) != 0)
 			whole = false;
-		if (!enter(n, r))
+		if (!enter_row(n, r))
 			return GATHERED_SOME;
 		if (whole)
 			i = 0; /* another may have been taking it */
@@ -187,15 +187,15 @@ static enum gathered gather(struct node *n)
 	return n->taking.n == 0 ? GATHERED_NOTHING : whole ? GATHERED_ALL : GATHERED_SOME;
 }
 
-static void start(struct node *n)
+static void start_taking(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	t->done = false;
 	t->messages = t->doubtful = t->damaged = 0;
-	t->runs = thread_start(&t->thread, "adopt", adopt, n) == 0;
+	t->runs = thread_start(&t->thread, "adopt", adopt_unit, n) == 0;
 }
 
-static void release(struct node *n)
+static void release_adopted(struct node *n)
 {
 	struct note *note = mem_zalloc(sizeof *note);
 	note->type = SPOOL_ADOPTED;
@@ -204,7 +204,7 @@ static void release(struct node *n)
 }
 
 /* Whoever was taking it has lost its own queue, before it was known that it would take this one. */
-static bool orphaned(const struct node *n, const struct roster_row *r)
+static bool is_orphaned(const struct node *n, const struct roster_row *r)
 {
 	const struct roster_row *by = roster_find(&n->roster, r->is.by);
 	return r->is.state == REPLICA_ADOPTING && by &&
@@ -242,7 +242,7 @@ static bool may_choose(struct node *n, struct roster_row *r)
 	int64_t now_ms = clock_up_ms(), there;
 	uint64_t needed;
 	if (!r->there || strcmp(r->node, n->name) == 0 || now_ms < r->rest_ms ||
-	    (epoch_adopt(&r->is, &r->seen, false, now_ms) != EPOCH_MAY && !orphaned(n, r)))
+	    (epoch_adopt(&r->is, &r->seen, false, now_ms) != EPOCH_MAY && !is_orphaned(n, r)))
 		return false;
 	bool room = node_has_room(n, r, &needed, &there);
 	if (!room)
@@ -250,7 +250,7 @@ static bool may_choose(struct node *n, struct roster_row *r)
 	return room;
 }
 
-static void choose(struct node *n)
+static void claim_one(struct node *n)
 {
 	for (int i = 0; i < n->roster.n; i++) {
 		struct roster_row *r = &n->roster.row[i];
@@ -271,7 +271,7 @@ static bool is_lost(const struct node *n, const struct node_unit *u)
 }
 
 /* False: it is not said yet. */
-static bool conclude(struct node *n, struct node_unit *u)
+static bool say_adopted(struct node *n, struct node_unit *u)
 {
 	const struct roster_row *r = roster_find(&n->roster, u->node);
 	/* What it had asked for when we wrote our name may have been done in the same moment: an engine was seen
@@ -297,7 +297,7 @@ static bool conclude(struct node *n, struct node_unit *u)
 	return roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
-static void tidy(struct node *n)
+static void tidy_unit(struct node *n)
 {
 	for (int i = 0; i < n->taking.n; i++) {
 		const struct node_unit *u = &n->taking.unit[i];
@@ -418,7 +418,7 @@ static bool unit_is_lost(struct node *n)
 	return lost;
 }
 
-static void finish(struct node *n)
+static void finish_taking(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
@@ -432,7 +432,7 @@ static void finish(struct node *n)
 	if (!replica_whole(n->replica))
 		return;
 	for (int i = 0; i < t->n; i++)
-		done &= conclude(n, &t->unit[i]) &&
+		done &= say_adopted(n, &t->unit[i]) &&
 			life_note_had(n->conf->spool, t->unit[i].node, t->unit[i].row.epoch);
 	if (!done)
 		return; /* once more at the next look */
@@ -447,17 +447,17 @@ static void finish(struct node *n)
 			  log_number((int64_t)t->doubtful), "damaged",
 			  log_number((int64_t)t->damaged), NULL);
 	t->releasing = true;
-	release(n);
+	release_adopted(n);
 }
 
 /* What is left in folders says what has been taken and is not released. */
 static void tidy_when_released(struct node *n)
 {
 	if (node_any_is_noted(n)) {
-		release(n); /* its file could not be removed */
+		release_adopted(n); /* its file could not be removed */
 		return;
 	}
-	tidy(n);
+	tidy_unit(n);
 	n->taking.releasing = false;
 	n->taking.n = 0;
 }
@@ -497,7 +497,7 @@ static bool all_rows_are_right(struct node *n)
 static void begin_alone(struct node *n)
 {
 	life_keep_leftovers(n->conf->spool, "the adoption that it was made for has ended");
-	release(n); /* of a former start: the rows say that it is ours */
+	release_adopted(n); /* of a former start: the rows say that it is ours */
 }
 
 /* Until then a bucket that has lost the row gets it from there. */
@@ -548,17 +548,17 @@ void node_look_at_others(struct node *n)
 		return;
 	}
 	if (n->taking.done) {
-		finish(n);
+		finish_taking(n);
 		return;
 	}
 	if (!n->released && judge_left(n))
 		return;
-	switch (gather(n)) {
+	switch (gather_unit(n)) {
 	case GATHERED_ALL:
 		if (is_hopeless(n))
 			give_back(n, "it could not be taken here");
 		else
-			start(n);
+			start_taking(n);
 		break;
 	case GATHERED_SOME:
 		break;
@@ -566,7 +566,7 @@ void node_look_at_others(struct node *n)
 		if (n->taking.failing_ms > 0 && may_give_back(n))
 			give_back(n, "its row is another's since");
 		else if (n->released)
-			choose(n);
+			claim_one(n);
 		else if (all_rows_are_right(n))
 			begin_alone(n);
 		break;

@@ -12,7 +12,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct node_epoch *)a)->name, ((const struct node_epoch *)b)->name);
 }
 
-static struct node_epoch describe(const struct roster_row *r)
+static struct node_epoch describe_row(const struct roster_row *r)
 {
 	return (struct node_epoch){.name = mem_strdup(r->node),
 				   .state = replica_state_name(r->is.state),
@@ -31,7 +31,7 @@ struct node_view *node_view_new(const struct roster *from)
 	v->node = mem_zalloc((size_t)from->n * sizeof *v->node + 1);
 	for (int i = 0; i < from->n; i++)
 		if (from->row[i].there)
-			v->node[v->n++] = describe(&from->row[i]);
+			v->node[v->n++] = describe_row(&from->row[i]);
 	qsort(v->node, (size_t)v->n, sizeof *v->node, by_name);
 	return v;
 }

@@ -365,7 +365,7 @@ static void order_sent(struct replica *r, const struct flown *m)
 	orders_done(&r->orders);
 }
 
-static void arrived(struct replica *r, const struct flown *m)
+static void note_arrival(struct replica *r, const struct flown *m)
 {
 	struct copy *f = copies_find(&r->copies, m->key.of, m->key.large);
 	switch (m->type) {
@@ -420,7 +420,7 @@ void pump_acknowledged(struct replica *r)
 	struct flown m;
 	bool any = false;
 	while (flight_take(&r->flight, &m)) {
-		arrived(r, &m);
+		note_arrival(r, &m);
 		any = true;
 	}
 	if (any) {

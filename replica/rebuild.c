@@ -78,7 +78,7 @@ static bool put_log(struct rebuild *r, const struct replica_head *h, const uint8
 	return ok;
 }
 
-static bool mark(int fd, uint64_t record)
+static bool mark_garbage(int fd, uint64_t record)
 {
 	uint8_t flags;
 	struct iovec v = {.iov_base = &flags, .iov_len = 1};
@@ -95,7 +95,7 @@ static bool put_marks(struct rebuild *r, const struct replica_head *h, const uin
 	int fd = disk_open(r->log, segment_name(h->of, name), O_RDWR);
 	bool ok = fd >= 0 || errno == ENOENT;
 	for (uint32_t i = 0; fd >= 0 && ok && i + 4 <= h->length; i += 4)
-		ok = mark(fd, get_le(payload + i, 4));
+		ok = mark_garbage(fd, get_le(payload + i, 4));
 	if (fd >= 0)
 		disk_close(fd);
 	return ok;
@@ -140,20 +140,20 @@ static bool put_checkpoint(struct rebuild *r, const struct replica_head *h, cons
 }
 
 /* Of an epoch that did not come to its COMPLETE only what is new, and what it adds. */
-static bool counts(const struct rebuild *r, const struct replica_head *h)
+static bool is_counted(const struct rebuild *r, const struct replica_head *h)
 {
 	if (h->epoch <= r->complete)
 		return h->epoch == r->complete;
 	return (h->type != REPLICA_LOG && h->type != REPLICA_MARKS) || h->of >= r->begun;
 }
 
-static bool apply(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
+static bool apply_message(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
 {
 	if (h->epoch != r->epoch) {
 		r->epoch = h->epoch;
 		r->begun = UINT64_MAX;
 	}
-	if (!counts(r, h))
+	if (!is_counted(r, h))
 		return true;
 	switch (h->type) {
 	case REPLICA_BEGIN:
@@ -185,8 +185,9 @@ static bool find_complete(struct rebuild *r, const struct replica_head *h, const
 	return true;
 }
 
-static bool each(struct rebuild *r, int file, uint64_t end,
-		 bool (*with)(struct rebuild *, const struct replica_head *, const uint8_t *))
+static bool walk_messages(struct rebuild *r, int file, uint64_t end,
+			  bool (*with)(struct rebuild *, const struct replica_head *,
+				       const uint8_t *))
 {
 	uint8_t length[LENGTH];
 	uint8_t *message = NULL;
@@ -250,9 +251,10 @@ static int make_folder(int folder, const char *name)
 						   : -1;
 }
 
-static bool run(struct rebuild *r, int file, uint64_t end)
+static bool build_folder(struct rebuild *r, int file, uint64_t end)
 {
-	if (!each(r, file, end, find_complete) || !each(r, file, end, apply))
+	if (!walk_messages(r, file, end, find_complete) ||
+	    !walk_messages(r, file, end, apply_message))
 		return false;
 	if (buf_len(&r->checkpoint) > 0 &&
 	    !write_file(r->log, "checkpoint", buf_data(&r->checkpoint), buf_len(&r->checkpoint)))
@@ -268,7 +270,7 @@ bool rebuild_run(int folder, int file, uint64_t end, uint64_t since)
 	struct rebuild r = {.folder = folder, .since = since, .begun = UINT64_MAX};
 	r.log = make_folder(folder, "log");
 	r.large = make_folder(folder, "large");
-	bool ok = r.log >= 0 && r.large >= 0 && run(&r, file, end);
+	bool ok = r.log >= 0 && r.large >= 0 && build_folder(&r, file, end);
 	int error = errno;
 	if (r.log >= 0)
 		disk_close(r.log);

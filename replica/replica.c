@@ -143,7 +143,7 @@ static bool too_late(const struct replica *r)
 	return r->loop->now_ms - r->progress_ms >= longest_ms;
 }
 
-static void judge(struct replica *r)
+static void judge_copy(struct replica *r)
 {
 	if (lag_of_new(r) == 0)
 		r->progress_ms = r->loop->now_ms;
@@ -220,7 +220,7 @@ static void try_again(struct replica *r)
 		pump(r);
 }
 
-static void tick(void *owner)
+static void on_tick(void *owner)
 {
 	struct replica *r = owner;
 	if (r->closing)
@@ -231,7 +231,7 @@ static void tick(void *owner)
 		r->patience_ms *= r->patience_ms < PATIENCE_MOST_MS ? 2 : 1;
 		replica_failed(r, "what was sent is not acknowledged");
 	}
-	judge(r);
+	judge_copy(r);
 	note_beat_when_due(r);
 	try_again(r);
 	atomic_store(&r->whole, !r->away && is_whole(r, NEARLY_BYTES));
@@ -246,7 +246,7 @@ static void received_all(void *owner)
 	if (r->closing)
 		return;
 	pump_acknowledged(r);
-	judge(r); /* before more mail comes: it would take the room that was given up */
+	judge_copy(r); /* before more mail comes: it would take the room that was given up */
 	pump(r);
 	judge_end(r);
 }
@@ -272,7 +272,7 @@ struct replica *replica_new(struct conf *conf, struct spool *spool)
 	r->large = disk_open(AT_FDCWD, large, O_RDONLY | O_DIRECTORY);
 	free(large);
 	r->loop = loop_new("replica", replica_notes_receive, received_all, r);
-	timer_init(&r->tick, tick, r);
+	timer_init(&r->tick, on_tick, r);
 	timer_init(&r->again, set_up, r);
 	r->link = nats_link_new(conf, r->node, r->loop);
 	spool_replicate(spool, r->loop, c->replicate == REPLICATE_SYNC, c->degrade);

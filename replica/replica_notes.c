@@ -79,7 +79,7 @@ static void add_order(struct replica *r, enum order_kind kind, struct copy_key k
 	buf_append(&o->bytes, bytes, len);
 }
 
-static void marked(struct replica *r, const struct replicate *n)
+static void add_marks(struct replica *r, const struct replicate *n)
 {
 	struct copy_key key = {.of = n->of};
 	for (uint32_t at = 0; at < n->n; at += REPLICA_PIECE)
@@ -87,7 +87,7 @@ static void marked(struct replica *r, const struct replicate *n)
 			  n->n - at < REPLICA_PIECE ? n->n - at : REPLICA_PIECE);
 }
 
-static void gone(struct replica *r, const struct replicate *n, bool large)
+static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 {
 	struct copy_key key = {.of = n->of, .large = large};
 	struct copy *f = copies_find(&r->copies, n->of, large);
@@ -103,7 +103,7 @@ static void gone(struct replica *r, const struct replicate *n, bool large)
 	}
 }
 
-static void ask(struct replica *r, uint64_t number)
+static void add_ticket(struct replica *r, uint64_t number)
 {
 	struct ticket *t = mem_zalloc(sizeof *t);
 	t->number = number;
@@ -136,7 +136,7 @@ static void keep_checkpoint(struct replica *r, const struct replicate *n)
 		buf_append(&r->checkpoint, n->bytes, n->n);
 }
 
-static void take(struct replica *r, struct replicate *n)
+static void hear_spool(struct replica *r, struct replicate *n)
 {
 	switch ((enum replicate_note)n->note.type) {
 	case REPLICATE_SEGMENT:
@@ -149,7 +149,7 @@ static void take(struct replica *r, struct replicate *n)
 		segment_cut(r, n);
 		break;
 	case REPLICATE_MARKED:
-		marked(r, n);
+		add_marks(r, n);
 		break;
 	case REPLICATE_CHECKPOINT:
 		keep_checkpoint(r, n);
@@ -157,13 +157,13 @@ static void take(struct replica *r, struct replicate *n)
 			  n->n <= REPLICA_PIECE ? n->n : 0);
 		break;
 	case REPLICATE_GONE:
-		gone(r, n, false);
+		hear_gone(r, n, false);
 		break;
 	case REPLICATE_LARGE:
 		add_large(r, n);
 		break;
 	case REPLICATE_LARGE_GONE:
-		gone(r, n, true);
+		hear_gone(r, n, true);
 		break;
 	case REPLICATE_KNOWN:
 		r->known = true;
@@ -171,7 +171,7 @@ static void take(struct replica *r, struct replicate *n)
 		complete_later(r);
 		break;
 	case REPLICATE_ASK:
-		ask(r, n->of);
+		add_ticket(r, n->of);
 		break;
 	case REPLICATE_STARTS_WAIT:
 		hear_starts_wait(r, n->of);
@@ -184,7 +184,7 @@ static void take(struct replica *r, struct replicate *n)
 static void from_spool(struct replica *r, struct replicate *n)
 {
 	if (!r->closing)
-		take(r, n);
+		hear_spool(r, n);
 	content_file_unref(n->file);
 	free(n);
 }
@@ -248,7 +248,7 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 	}
 }
 
-static void purged(struct replica *r, const struct nats_link_note *n)
+static void hear_purged(struct replica *r, const struct nats_link_note *n)
 {
 	struct order *o = orders_first(&r->orders);
 	if (!o || !o->under_way)
@@ -307,7 +307,7 @@ static void take_refusal(struct replica *r, const struct nats_link_note *n)
 	replica_failed(r, n->error);
 }
 
-static void hear(struct replica *r, struct nats_link_note *n)
+static void hear_link(struct replica *r, struct nats_link_note *n)
 {
 	switch ((enum nats_link_note_type)n->note.type) {
 	case NATS_LINK_SET_UP:
@@ -334,7 +334,7 @@ static void hear(struct replica *r, struct nats_link_note *n)
 			pump_beat(r, n->beat);
 		break;
 	case NATS_LINK_PURGED:
-		purged(r, n);
+		hear_purged(r, n);
 		break;
 	}
 }
@@ -342,7 +342,7 @@ static void hear(struct replica *r, struct nats_link_note *n)
 static void from_link(struct replica *r, struct nats_link_note *n)
 {
 	if (!r->closing)
-		hear(r, n);
+		hear_link(r, n);
 	free(n);
 }
 

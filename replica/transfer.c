@@ -71,7 +71,7 @@ static void hear_of(struct transfer *t, struct spool_command *c)
 	spool_command_free(&c);
 }
 
-static void hear(struct transfer *t, struct spool_store *s)
+static void hear_stored(struct transfer *t, struct spool_store *s)
 {
 	t->answered++;
 	t->refused += !s->stored;
@@ -80,30 +80,30 @@ static void hear(struct transfer *t, struct spool_store *s)
 	free(s);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct transfer *t = owner;
 	assert(note->type == SPOOL_COMMAND || note->type == SPOOL_STORED);
 	if (note->type == SPOOL_STORED)
-		hear(t, (struct spool_store *)note);
+		hear_stored(t, (struct spool_store *)note);
 	else if (t->unknown > 0)
 		hear_of(t, (struct spool_command *)note);
 	else
 		t->answer = (struct spool_command *)note;
 }
 
-static void tick(void *owner)
+static void on_tick(void *owner)
 {
 	struct transfer *t = owner;
 	loop_timer_in(t->loop, &t->tick, AGAIN_MS);
 }
 
-static bool interrupted(const struct transfer *t)
+static bool is_interrupted(const struct transfer *t)
 {
 	return atomic_load(t->interrupt);
 }
 
-static struct spool_command *question(struct transfer *t, uint64_t id)
+static struct spool_command *new_question(struct transfer *t, uint64_t id)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SHOW, t->loop, t);
 	c->id = id;
@@ -111,12 +111,12 @@ static struct spool_command *question(struct transfer *t, uint64_t id)
 }
 
 /* NULL: interrupted. */
-static struct spool_command *show(struct transfer *t, uint64_t id)
+static struct spool_command *fetch_message(struct transfer *t, uint64_t id)
 {
-	struct spool_command *of = question(t, id);
+	struct spool_command *of = new_question(t, id);
 	of->checked = true;
 	loop_post(spool_look_loop(t->from), &of->note);
-	while (!t->answer && !interrupted(t))
+	while (!t->answer && !is_interrupted(t))
 		ev_run(t->loop->ev, EVRUN_ONCE);
 	struct spool_command *c = t->answer;
 	t->answer = NULL;
@@ -129,8 +129,8 @@ static void ask_which_are_known(struct transfer *t)
 {
 	t->unknown = t->n;
 	for (size_t i = 0; i < t->n; i++)
-		loop_post(spool_loop(t->spool), &question(t, t->id[i])->note);
-	while (t->unknown > 0 && !interrupted(t))
+		loop_post(spool_loop(t->spool), &new_question(t, t->id[i])->note);
+	while (t->unknown > 0 && !is_interrupted(t))
 		ev_run(t->loop->ev, EVRUN_ONCE);
 }
 
@@ -148,8 +148,8 @@ static struct spool_file *new_file(struct transfer *t, uint64_t id)
 }
 
 /* All of it, into memory or into the file. An errno; EBADMSG: it is not what was stored. */
-static int copy(const struct content *c, const struct envelope *e, char *memory,
-		struct spool_file *file)
+static int copy_content(const struct content *c, const struct envelope *e, char *memory,
+			struct spool_file *file)
 {
 	char *piece = memory ? memory : mem_alloc(PIECE);
 	uint32_t sum = 0;
@@ -177,13 +177,13 @@ static int take_copy(struct transfer *t, struct spool_store *s, const struct con
 	const struct envelope *e = s->envelope;
 	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
 		s->file = new_file(t, e->id);
-		int error = s->file ? copy(c, e, NULL, s->file) : errno;
+		int error = s->file ? copy_content(c, e, NULL, s->file) : errno;
 		if (error)
 			spool_file_discard(&s->file);
 		return error;
 	}
 	char *memory = mem_alloc(e->size ? e->size : 1);
-	int error = copy(c, e, memory, NULL);
+	int error = copy_content(c, e, memory, NULL);
 	if (error)
 		free(memory);
 	else
@@ -221,7 +221,7 @@ static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue 
 		  NULL);
 }
 
-static void post(struct transfer *t, struct spool_store *s, enum spool_queue queue)
+static void post_store(struct transfer *t, struct spool_store *s, enum spool_queue queue)
 {
 	s->log = log_hold(LOG_LEVEL_INFO, "adopted", "id", log_id(s->id), "node", t->node, "queue",
 			  spool_queue_name(queue), "from", s->envelope->sender, "nrcpt",
@@ -233,9 +233,9 @@ static void post(struct transfer *t, struct spool_store *s, enum spool_queue que
 	loop_post(spool_loop(t->spool), &s->note);
 }
 
-static void settle(struct transfer *t)
+static void await_answers(struct transfer *t)
 {
-	while (t->answered < t->asked && !interrupted(t))
+	while (t->answered < t->asked && !is_interrupted(t))
 		ev_run(t->loop->ev, EVRUN_ONCE);
 	t->bytes = t->rcpts = 0;
 }
@@ -261,7 +261,7 @@ static int store_row(struct transfer *t, struct spool_row *row)
 	int error = take_content(t, s, row);
 	if (!error) {
 		tell_doubt(t, s->envelope, queue);
-		post(t, s, queue);
+		post_store(t, s, queue);
 		return 0;
 	}
 	envelope_free(&s->envelope);
@@ -270,14 +270,14 @@ static int store_row(struct transfer *t, struct spool_row *row)
 }
 
 /* The same. */
-static int store(struct transfer *t, uint64_t id)
+static int store_message(struct transfer *t, uint64_t id)
 {
-	struct spool_command *c = show(t, id);
+	struct spool_command *c = fetch_message(t, id);
 	if (!c)
 		return EINTR;
 	int error = c->error;
 	if (c->nrow > 0)
-		error = interrupted(t) ? EINTR : store_row(t, &c->row[0]);
+		error = is_interrupted(t) ? EINTR : store_row(t, &c->row[0]);
 	spool_command_free(&c);
 	if (error != EBADMSG)
 		return error;
@@ -294,17 +294,17 @@ static bool store_all(struct transfer *t)
 	bool ok = true;
 	t->refused = 0;
 	t->failed = ENOSPC; /* a queue that refuses has none */
-	for (size_t i = 0; i < t->n && !interrupted(t); i++) {
+	for (size_t i = 0; i < t->n && !is_interrupted(t); i++) {
 		if (t->known[i])
 			continue;
-		int error = store(t, t->id[i]);
+		int error = store_message(t, t->id[i]);
 		if (error)
 			t->failed = error;
 		ok &= error == 0;
 		if (t->bytes > BATCH_BYTES || t->rcpts > BATCH_RCPTS)
-			settle(t);
+			await_answers(t);
 	}
-	settle(t);
+	await_answers(t);
 	return ok && t->refused == 0;
 }
 
@@ -317,7 +317,7 @@ static bool store_batch(struct transfer *t)
 	for (size_t i = 0; i < t->n; i++)
 		t->came.messages += t->known[i]; /* of an attempt before this one */
 	int left = ROOM_TRIES;
-	for (uint64_t before = t->came.messages; !interrupted(t) && !store_all(t);
+	for (uint64_t before = t->came.messages; !is_interrupted(t) && !store_all(t);
 	     before = t->came.messages) {
 		left = t->came.messages > before ? ROOM_TRIES : left - 1;
 		if (left == 0) {
@@ -327,7 +327,7 @@ static bool store_batch(struct transfer *t)
 		usleep(AGAIN_MS * 1000);
 		ask_which_are_known(t);
 	}
-	return !interrupted(t);
+	return !is_interrupted(t);
 }
 
 static bool move_all(struct transfer *t)
@@ -359,9 +359,9 @@ bool transfer_run(struct transfer *t, const char *folder, const char *node, cons
 	t->node = node;
 	t->doubt = doubt;
 	t->folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
-	tick(t);
+	on_tick(t);
 	bool ok = t->folder >= 0 && read_and_move(t, folder, error);
-	if (!ok && buf_len(error) == 0 && !interrupted(t))
+	if (!ok && buf_len(error) == 0 && !is_interrupted(t))
 		buf_printf(error, "%s: %s", t->conf->spool, strerror(errno));
 	timer_stop(&t->loop->timers, &t->tick);
 	if (t->folder >= 0)
@@ -376,8 +376,8 @@ struct transfer *transfer_new(struct conf *conf, struct spool *spool, const atom
 	t->conf = conf_ref(conf);
 	t->spool = spool;
 	t->interrupt = interrupt;
-	t->loop = loop_new("adopt", receive, NULL, t);
-	timer_init(&t->tick, tick, t);
+	t->loop = loop_new("adopt", receive_note, NULL, t);
+	timer_init(&t->tick, on_tick, t);
 	return t;
 }
 

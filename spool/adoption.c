@@ -20,7 +20,7 @@
 enum { LINE = IDENT_TEXT }; /* an id, and "\n" where its text has a NUL */
 
 /* What a crash has left of the last line is written over. */
-static bool append(int fd, const struct buf *lines)
+static bool append_lines(int fd, const struct buf *lines)
 {
 	uint64_t size;
 	int64_t changed_ms;
@@ -36,7 +36,7 @@ bool adoption_note(int folder, const uint64_t *id, size_t n)
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&lines, "%s\n", ident_text(id[i], text));
 	int fd = disk_open(folder, ADOPTION_FILE, O_RDWR | O_CREAT);
-	bool ok = fd >= 0 && append(fd, &lines) && disk_sync(folder) == 0;
+	bool ok = fd >= 0 && append_lines(fd, &lines) && disk_sync(folder) == 0;
 	if (fd >= 0)
 		disk_close(fd);
 	buf_fini(&lines);
@@ -52,7 +52,7 @@ bool adoption_is_noted(int folder)
 	return !none;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return (x > y) - (x < y);
@@ -68,7 +68,7 @@ static bool read_lines(struct adoption *a, int fd)
 		a->n += ident_parse(line, &a->id[a->n]);
 	}
 	if (a->n > 0)
-		qsort(a->id, a->n, sizeof *a->id, compare);
+		qsort(a->id, a->n, sizeof *a->id, compare_ids);
 	return n >= 0;
 }
 
@@ -86,7 +86,7 @@ bool adoption_read(struct adoption *a, int folder)
 
 bool adoption_has(const struct adoption *a, uint64_t id)
 {
-	return a->all || (a->n > 0 && bsearch(&id, a->id, a->n, sizeof *a->id, compare));
+	return a->all || (a->n > 0 && bsearch(&id, a->id, a->n, sizeof *a->id, compare_ids));
 }
 
 void adoption_fini(struct adoption *a)

@@ -27,7 +27,7 @@ static struct ahead *of_note(struct note *note)
 	return (struct ahead *)((char *)note - offsetof(struct ahead, note));
 }
 
-static void work(struct thread_pool_job *job)
+static void make_segment(struct thread_pool_job *job)
 {
 	struct ahead *a = of_job(job);
 	int folder = disk_open(a->spool->journal.folder, ".", O_RDONLY | O_DIRECTORY);
@@ -37,7 +37,7 @@ static void work(struct thread_pool_job *job)
 	disk_close(folder);
 }
 
-static void done(struct thread_pool_job *job)
+static void post_outcome(struct thread_pool_job *job)
 {
 	struct ahead *a = of_job(job);
 	loop_post(a->spool->loop, &a->note);
@@ -52,10 +52,10 @@ void ahead_run(struct spool *s)
 	a->note.type = SPOOL_NOTE_AHEAD;
 	a->spool = s;
 	a->plan = plan;
-	a->job.work = work;
-	a->job.done = done;
+	a->job.work = make_segment;
+	a->job.done = post_outcome;
 	if (!thread_pool_give(s->syncers, &a->job))
-		done(&a->job);
+		post_outcome(&a->job);
 }
 
 void ahead_take(struct spool *s, struct note *note)

@@ -142,7 +142,7 @@ static void make_room(struct catalog *c, struct catalog_at *at)
 	}
 }
 
-static void insert(struct catalog *c, struct catalog_at *at, struct stub *s)
+static void insert_stub(struct catalog *c, struct catalog_at *at, struct stub *s)
 {
 	assert(c->n == 0 || at->row == c->page[at->page]->n ||
 	       c->page[at->page]->row[at->row].id != s->id);
@@ -157,7 +157,7 @@ static void insert(struct catalog *c, struct catalog_at *at, struct stub *s)
 void catalog_add(struct catalog *c, struct stub *s)
 {
 	struct catalog_at at = catalog_from(c, s->id);
-	insert(c, &at, s);
+	insert_stub(c, &at, s);
 }
 
 /* Whether a larger id than the one there comes right behind it. */
@@ -177,12 +177,12 @@ void catalog_merge(struct catalog *c, struct stub **stub, size_t n)
 			at.row++;
 		else
 			at = catalog_from(c, stub[i]->id);
-		insert(c, &at, stub[i]);
+		insert_stub(c, &at, stub[i]);
 	}
 }
 
 /* Two that have become half a page are one. */
-static void join(struct catalog *c, size_t lower)
+static void join_pages(struct catalog *c, size_t lower)
 {
 	if (lower + 1 >= c->n || c->page[lower]->n + c->page[lower + 1]->n > ROWS / 2)
 		return;
@@ -204,9 +204,9 @@ void catalog_remove(struct catalog *c, struct stub *s)
 		remove_page(c, at.page);
 		return;
 	}
-	join(c, at.page);
+	join_pages(c, at.page);
 	if (at.page > 0)
-		join(c, at.page - 1);
+		join_pages(c, at.page - 1);
 }
 
 void catalog_shrink(struct catalog *c)

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-static bool failed(const char *spool, const char *name, struct buf *error)
+static bool say_failure(const char *spool, const char *name, struct buf *error)
 {
 	buf_printf(error, "%s/%s: %s", spool, name, strerror(errno));
 	return false;
@@ -18,7 +18,7 @@ static bool open_one(int folder, const char *spool, const char *name, int flags,
 		     struct buf *error)
 {
 	*fd = disk_open(folder, name, O_RDONLY | flags);
-	return *fd >= 0 || errno == ENOENT || failed(spool, name, error);
+	return *fd >= 0 || errno == ENOENT || say_failure(spool, name, error);
 }
 
 /* Where there is no lock, no relay has ever had the queue. */
@@ -27,7 +27,7 @@ static bool take_lock(const struct check_folders *f, const char *spool, struct b
 	if (f->lock < 0 || disk_lock(f->lock) == 0)
 		return true;
 	if (errno != EWOULDBLOCK)
-		return failed(spool, "lock", error);
+		return say_failure(spool, "lock", error);
 	buf_printf(error, "%s: a relay has this queue; stop it first", spool);
 	return false;
 }

@@ -75,25 +75,25 @@ static bool mark_segments(struct journal *j)
 
 /* What is going may still be there at the next start, and what said that its messages are dead may
  * not. */
-static const char *word(const struct journal *j, const struct segment *s)
+static const char *word_of_segment(const struct journal *j, const struct segment *s)
 {
 	if (!passed_over(j, s))
 		return "read";
 	return s->live > 0 ? "skip" : "gone";
 }
 
-static void compose(const struct journal *j, struct buf *b)
+static void compose_text(const struct journal *j, struct buf *b)
 {
 	char name[SEGMENT_NAME];
 	buf_puts(b, FIRST_LINE);
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		const struct segment *s = list_entry(l, struct segment, link);
-		buf_printf(b, "%s %s\n", segment_name(s->head.seq, name), word(j, s));
+		buf_printf(b, "%s %s\n", segment_name(s->head.seq, name), word_of_segment(j, s));
 	}
 	buf_printf(b, "crc %08" PRIx32 "\n", crc32c(0, buf_data(b), buf_len(b)));
 }
 
-static bool replace(int folder, const struct buf *b)
+static bool replace_file(int folder, const struct buf *b)
 {
 	int fd = disk_open(folder, CHECKPOINT_NEW_NAME, O_RDWR | O_CREAT | O_TRUNC);
 	if (fd < 0)
@@ -111,8 +111,8 @@ bool checkpoint_write(struct journal *j)
 	if (j->stuck || !mark_segments(j))
 		return false;
 	buf_init(&b);
-	compose(j, &b);
-	bool ok = replace(j->folder, &b);
+	compose_text(j, &b);
+	bool ok = replace_file(j->folder, &b);
 	if (ok)
 		replicate_checkpoint(j->keeper, &b);
 	buf_fini(&b);
@@ -124,7 +124,7 @@ bool checkpoint_leave(struct journal *j)
 	return !j->stuck && mark_segments(j);
 }
 
-static bool right(const char *text, size_t len)
+static bool is_intact(const char *text, size_t len)
 {
 	unsigned crc;
 	return len >= strlen(FIRST_LINE) + CRC_LINE &&
@@ -133,7 +133,7 @@ static bool right(const char *text, size_t len)
 	       crc == crc32c(0, text, len - CRC_LINE);
 }
 
-static size_t parse(char *text, struct checkpoint_row **rows)
+static size_t parse_rows(char *text, struct checkpoint_row **rows)
 {
 	size_t n = 0;
 	char *save;
@@ -185,9 +185,9 @@ bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
 	bool ok = checkpoint_text(folder, &text);
 	if (ok && buf_len(&text) > 0) {
 		char *whole = buf_cstr(&text);
-		ok = right(whole, buf_len(&text));
+		ok = is_intact(whole, buf_len(&text));
 		if (ok)
-			*n = parse(whole, rows);
+			*n = parse_rows(whole, rows);
 	}
 	buf_fini(&text);
 	return ok;

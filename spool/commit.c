@@ -73,7 +73,7 @@ static void count_commit(struct spool *s, int64_t began_us)
 }
 
 /* One attempt at all there is to do. */
-static bool attempt(struct spool *s, bool sync)
+static bool attempt_commit(struct spool *s, bool sync)
 {
 	int64_t began_us = clock_steady_us();
 	if (!write_all(s, &sync))
@@ -167,7 +167,7 @@ static bool nothing_to_do(const struct spool *s, bool sync)
 	       (list_empty(&s->written) || (!sync && !lazy_sync_due(s)));
 }
 
-static void commit(struct spool *s, bool sync)
+static void commit_batch(struct spool *s, bool sync)
 {
 	if (s->low || s->failing || journal_on_reserve(&s->journal) || !fence_open())
 		refuse_stores(s, true);
@@ -177,7 +177,7 @@ static void commit(struct spool *s, bool sync)
 		return;
 	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
 	for (int tries = 2; tries > 0; tries--) {
-		if (journal_fresh(&s->journal) && attempt(s, sync)) {
+		if (journal_fresh(&s->journal) && attempt_commit(s, sync)) {
 			set_failing(s, false);
 			return;
 		}
@@ -194,11 +194,11 @@ static void commit(struct spool *s, bool sync)
 
 void commit_run(struct spool *s)
 {
-	commit(s, false);
+	commit_batch(s, false);
 }
 
 bool commit_now(struct spool *s)
 {
-	commit(s, true);
+	commit_batch(s, true);
 	return !s->failing && list_empty(&s->todo) && list_empty(&s->written);
 }

@@ -9,8 +9,8 @@
 
 #include <assert.h>
 
-static bool add(struct spool *s, uint32_t lane, uint8_t type, uint64_t id, struct buf *payload,
-		struct place *at)
+static bool add_record(struct spool *s, uint32_t lane, uint8_t type, uint64_t id,
+		       struct buf *payload, struct place *at)
 {
 	struct record r = {.type = type, .id = id, .length = (uint32_t)buf_len(payload)};
 	assert(buf_len(payload) <= RECORD_PAYLOAD_MAX);
@@ -22,7 +22,7 @@ static bool add_start(struct spool *s, struct op *op, uint64_t id, struct buf *p
 {
 	buf_clear(payload);
 	payload_put_start(payload, op->generation);
-	return add(s, LANE_MAIN, RECORD_START, id, payload, &op->start_at);
+	return add_record(s, LANE_MAIN, RECORD_START, id, payload, &op->start_at);
 }
 
 static bool add_content(struct spool *s, struct op *op, uint64_t id, const struct content *c)
@@ -69,7 +69,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		return false;
 	point_to(&where, &op->content_at);
 	payload_put_envelope(payload, store->envelope, &where, op->generation);
-	if (!add(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
+	if (!add_record(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
@@ -98,7 +98,7 @@ static bool add_replacement(struct spool *s, struct op *op, const struct place *
 	struct content_place where = {.own_file = false};
 	point_to(&where, content);
 	payload_put_envelope(payload, op->envelope, &where, op->generation);
-	return add(s, lane_of(s, op), RECORD_REPLACEMENT, op->stub->id, payload, &op->at);
+	return add_record(s, lane_of(s, op), RECORD_REPLACEMENT, op->stub->id, payload, &op->at);
 }
 
 static bool add_move(struct spool *s, struct op *op, struct buf *payload)
@@ -131,12 +131,12 @@ bool commit_records(struct spool *s, struct op *op, struct buf *payload)
 		return add_start(s, op, op->stub->id, payload);
 	case OP_DELIVERED:
 		payload_put_delivery(payload, op->delivered, op->generation);
-		return add(s, LANE_MAIN, RECORD_DELIVERY, op->stub->id, payload, &op->at);
+		return add_record(s, LANE_MAIN, RECORD_DELIVERY, op->stub->id, payload, &op->at);
 	case OP_KEEP:
 		return add_replacement(s, op, &op->stub->content, payload);
 	case OP_FINISH:
 		put_finish(payload, op);
-		return add(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
+		return add_record(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
 	case OP_COPY:
 		return add_content(s, op, op->stub->id, op->content);
 	case OP_MOVE:

@@ -26,7 +26,7 @@ static bool worked_in(const struct stub *stub, const struct segment *g)
 }
 
 /* Whether what the record there says is needed of this message. */
-static bool needed(const struct stub *stub, const struct segment *g, const struct scan *scan)
+static bool is_needed(const struct stub *stub, const struct segment *g, const struct scan *scan)
 {
 	switch ((enum record_type)scan->record.type) {
 	case RECORD_CONTENT:
@@ -43,7 +43,7 @@ static bool needed(const struct stub *stub, const struct segment *g, const struc
 }
 
 /* Bytes that will be written for it; 0: it stays where it is. */
-static uint64_t take(struct compact *c, struct stub *stub)
+static uint64_t take_message(struct compact *c, struct stub *stub)
 {
 	/* One whose start the copy of the queue has not yet has no work. */
 	bool starting = stub->state == STUB_ACTIVE && !stub->work;
@@ -59,7 +59,7 @@ static uint64_t take(struct compact *c, struct stub *stub)
 }
 
 /* Choose the messages of one step. True: the segment has been read to its end. */
-static bool gather(struct spool *s)
+static bool gather_messages(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	uint64_t bytes = 0;
@@ -72,8 +72,8 @@ static bool gather(struct spool *s)
 		if (result != SCAN_RECORD)
 			break;
 		struct stub *stub = catalog_find(&s->catalog, c->scan.record.id);
-		if (stub && needed(stub, c->victim, &c->scan))
-			bytes += take(c, stub);
+		if (stub && is_needed(stub, c->victim, &c->scan))
+			bytes += take_message(c, stub);
 	}
 	metrics_add(METRIC_compacted_bytes, (int64_t)bytes);
 	return result != SCAN_RECORD;
@@ -116,7 +116,7 @@ static bool move_envelopes(struct spool *s)
 	return commit_now(s);
 }
 
-static bool step(struct spool *s)
+static bool move_gathered(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	bool ok = copy_contents(s) && move_envelopes(s);
@@ -131,14 +131,14 @@ static bool step(struct spool *s)
 	return ok;
 }
 
-static void begin(struct compact *c, struct segment *g)
+static void begin_segment(struct compact *c, struct segment *g)
 {
 	c->victim = g;
 	g->busy = true;
 	scan_init(&c->scan, g->file->fd, g->seed, g->end > SEGMENT_BEGIN ? g->end : g->size);
 }
 
-static void end(struct compact *c)
+static void end_segment(struct compact *c)
 {
 	if (c->victim) {
 		c->victim->busy = false;
@@ -153,7 +153,7 @@ static bool can_go(const struct spool *s, const struct segment *g)
 	       !journal_open_segment(&s->journal, g);
 }
 
-static struct segment *emptiest(const struct spool *s)
+static struct segment *find_emptiest(const struct spool *s)
 {
 	struct segment *best = NULL;
 	for (struct list *l = s->journal.segments.next; l != &s->journal.segments; l = l->next) {
@@ -165,7 +165,7 @@ static struct segment *emptiest(const struct spool *s)
 	return best;
 }
 
-static void tell(struct compact *c, int64_t bytes, int64_t live)
+static void tell_bytes(struct compact *c, int64_t bytes, int64_t live)
 {
 	metrics_add(METRIC_queue_bytes, bytes - c->told_bytes);
 	metrics_add(METRIC_queue_live_bytes, live - c->told_live);
@@ -173,35 +173,36 @@ static void tell(struct compact *c, int64_t bytes, int64_t live)
 	c->told_live = live;
 }
 
-static void look(struct spool *s)
+static void look_at_journal(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	uint64_t live, open_live;
 	c->bytes = (int64_t)journal_bytes(&s->journal, &live);
 	c->live = (int64_t)live;
 	int64_t open = (int64_t)journal_open_bytes(&s->journal, &open_live);
-	tell(c, c->bytes + open + s->large_bytes, c->live + (int64_t)open_live + s->large_bytes);
+	tell_bytes(c, c->bytes + open + s->large_bytes,
+		   c->live + (int64_t)open_live + s->large_bytes);
 	c->looked_ms = s->loop->now_ms;
 	c->stale = false;
 }
 
-static int64_t allowed(const struct spool *s)
+static int64_t allowed_bytes(const struct spool *s)
 {
 	return COMPACT_RATIO * s->compact.live +
 	       COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;
 }
 
-static void choose(struct spool *s)
+static void choose_victim(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	if (s->journal.removing) /* there will be less before long */
 		return;
 	if (c->looked_ms && s->loop->now_ms - c->looked_ms < LOOK_MS)
 		return;
-	look(s);
-	struct segment *g = c->bytes > allowed(s) ? emptiest(s) : NULL;
+	look_at_journal(s);
+	struct segment *g = c->bytes > allowed_bytes(s) ? find_emptiest(s) : NULL;
 	if (g)
-		begin(c, g);
+		begin_segment(c, g);
 }
 
 /* What is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
@@ -214,29 +215,29 @@ void compact_run(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	if (s->journal.stuck)
-		end(c); /* it could not go: there is nothing to come back for */
+		end_segment(c); /* it could not go: there is nothing to come back for */
 	if (waits_for_copy(s))
 		c->next_ms = s->loop->now_ms + AGAIN_MS;
 	if (!s->recovered || s->failing || s->journal.stuck || s->loop->now_ms < c->next_ms)
 		return;
 	if (!c->victim)
-		choose(s);
+		choose_victim(s);
 	/* Nothing may be under way that refers to where things lie. */
 	if (!c->victim || !list_empty(&s->todo) || !commit_now(s))
 		return;
-	bool ended = gather(s);
-	if (!step(s)) {
+	bool ended = gather_messages(s);
+	if (!move_gathered(s)) {
 		c->next_ms = s->loop->now_ms + AGAIN_MS;
-		end(c);
+		end_segment(c);
 		return;
 	}
 	if (ended || c->victim->live == 0) {
 		if (c->victim->live > 0)
 			c->victim->stubborn_ms = s->loop->now_ms + AGAIN_MS;
-		end(c);
+		end_segment(c);
 		c->looked_ms = 0;
 	}
-	bool behind = c->bytes > allowed(s) + c->live / 4;
+	bool behind = c->bytes > allowed_bytes(s) + c->live / 4;
 	c->next_ms = behind ? 0 : s->loop->now_ms + STEP_PAUSE_MS;
 }
 
@@ -245,7 +246,7 @@ int64_t compact_delay_ms(const struct spool *s)
 	const struct compact *c = &s->compact;
 	int64_t delay_ms = c->next_ms - s->loop->now_ms;
 	if (!c->victim) {
-		return s->recovered && (c->stale || c->bytes > allowed(s)) ? LOOK_MS : -1;
+		return s->recovered && (c->stale || c->bytes > allowed_bytes(s)) ? LOOK_MS : -1;
 	}
 	return delay_ms > 0 ? delay_ms : 0;
 }
@@ -253,21 +254,21 @@ int64_t compact_delay_ms(const struct spool *s)
 bool compact_segment(struct spool *s, struct segment *g)
 {
 	struct compact *c = &s->compact;
-	end(c);
-	begin(c, g);
+	end_segment(c);
+	begin_segment(c, g);
 	bool ended = false, ok = true;
 	while (ok && !ended) {
 		ok = commit_now(s);
-		ended = ok && gather(s);
-		ok = ok && step(s);
+		ended = ok && gather_messages(s);
+		ok = ok && move_gathered(s);
 	}
-	end(c);
+	end_segment(c);
 	return ok && g->live == 0;
 }
 
 void compact_fini(struct compact *c)
 {
-	end(c);
-	tell(c, 0, 0);
+	end_segment(c);
+	tell_bytes(c, 0, 0);
 	free(c->moving);
 }

@@ -36,17 +36,17 @@ bool copy_wait_may_start(const struct spool *s, const struct spool_store *store)
 	return !p->starts_wait || p->alone || (p->waits && !p->away && store->promised);
 }
 
-static bool starts(const struct op *op)
+static bool is_start(const struct op *op)
 {
 	return op->first || op->kind == OP_START;
 }
 
 /* Nothing else knows of it yet, and its segments must not go. */
-static void hold(const struct op *op)
+static void hold_places(const struct op *op)
 {
 	segment_hold(&op->at, USE_ENVELOPE);
 	segment_hold(&op->content_at, USE_CONTENT);
-	if (starts(op))
+	if (is_start(op))
 		segment_hold(&op->start_at, USE_WORK);
 }
 
@@ -54,14 +54,14 @@ static void let_go(struct spool *s, const struct op *op)
 {
 	journal_let_go(&s->journal, &op->at, USE_ENVELOPE);
 	journal_let_go(&s->journal, &op->content_at, USE_CONTENT);
-	if (starts(op))
+	if (is_start(op))
 		journal_let_go(&s->journal, &op->start_at, USE_WORK);
 }
 
 void copy_wait_add(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
-	hold(op);
+	hold_places(op);
 	op->ticket = p->ticket + 1;
 	op->awaits_since_us = clock_steady_us();
 	list_append(&p->awaiting, &op->link);
@@ -77,7 +77,7 @@ void copy_wait_ask(struct spool *s)
 	replicate_ask(p->keeper, ++p->ticket);
 }
 
-static void take(struct spool *s, struct op *op)
+static void take_awaiting(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
 	list_remove(&op->link);
@@ -85,10 +85,10 @@ static void take(struct spool *s, struct op *op)
 	p->nawaiting--;
 }
 
-static void conclude(struct spool *s, struct op *op, bool stored)
+static void conclude_op(struct spool *s, struct op *op, bool stored)
 {
 	metrics_observe(HISTOGRAM_replicate_seconds, clock_steady_us() - op->awaits_since_us);
-	take(s, op);
+	take_awaiting(s, op);
 	/* Meanwhile another node may have become the one to answer for it. */
 	bool client = op->kind == OP_STORE && op->store->promised;
 	if (stored && (!client || fence_open())) {
@@ -110,7 +110,7 @@ static void conclude_until(struct spool *s, uint64_t ticket)
 		struct op *op = list_entry(link, struct op, link);
 		if (op->ticket > ticket)
 			break;
-		conclude(s, op, true);
+		conclude_op(s, op, true);
 	}
 }
 
@@ -135,9 +135,9 @@ static void turn_away(struct spool *s, const struct replicate *r)
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
 		if (op->kind == OP_START && p->alone)
-			conclude(s, op, true);
+			conclude_op(s, op, true);
 		else if (p->away && op->kind == OP_STORE && !op->store->adopted)
-			conclude(s, op, p->degrade);
+			conclude_op(s, op, p->degrade);
 	}
 	if (p->alone)
 		s->journal.renew_above = RENEW_BYTES;
@@ -165,7 +165,7 @@ void copy_wait_drop(struct spool *s)
 {
 	list_each (link, tmp, &s->replication.awaiting) {
 		struct op *op = list_entry(link, struct op, link);
-		take(s, op);
+		take_awaiting(s, op);
 		let_go(s, op);
 		work_free(op->work, &s->journal);
 		if (op->store)

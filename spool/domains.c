@@ -46,7 +46,7 @@ void domains_fini(struct domains *d)
 }
 
 /* Rows and buckets are as many; a bucket is the first row of its chain. */
-static void grow(struct domains *d)
+static void grow_table(struct domains *d)
 {
 	uint32_t cap = d->cap ? d->cap * 2 : 64;
 	d->row = mem_realloc(d->row, cap * sizeof *d->row);
@@ -63,7 +63,7 @@ static void grow(struct domains *d)
 	}
 }
 
-static uint32_t *find(const struct domains *d, const char *name)
+static uint32_t *find_slot(const struct domains *d, const char *name)
 {
 	uint32_t *at = &d->bucket[hash_of(name) & (d->cap - 1)];
 	while (*at && strcmp(d->row[*at].name, name) != 0)
@@ -73,16 +73,16 @@ static uint32_t *find(const struct domains *d, const char *name)
 
 uint32_t domains_find(const struct domains *d, const char *name)
 {
-	return d->cap && *name ? *find(d, name) : NONE;
+	return d->cap && *name ? *find_slot(d, name) : NONE;
 }
 
-static uint32_t take(struct domains *d, const char *name)
+static uint32_t take_domain(struct domains *d, const char *name)
 {
 	if (!*name)
 		return NONE;
 	if (d->n >= d->cap)
-		grow(d);
-	uint32_t *at = find(d, name);
+		grow_table(d);
+	uint32_t *at = find_slot(d, name);
 	if (!*at) {
 		uint32_t i = d->free ? d->free : d->n++;
 		if (d->free)
@@ -94,14 +94,14 @@ static uint32_t take(struct domains *d, const char *name)
 	return *at;
 }
 
-static void drop(struct domains *d, uint32_t i)
+static void drop_domain(struct domains *d, uint32_t i)
 {
 	if (i == NONE)
 		return;
 	assert(i < d->n && d->row[i].refs > 0);
 	if (--d->row[i].refs > 0)
 		return;
-	uint32_t *at = find(d, d->row[i].name);
+	uint32_t *at = find_slot(d, d->row[i].name);
 	*at = d->row[i].next;
 	free(d->row[i].name);
 	d->row[i] = (struct domain){.next = d->free};
@@ -127,7 +127,7 @@ static uint32_t add_list(struct domains *d, struct domain_list *list)
 static uint32_t of_recipient(struct domains *d, const struct recipient *r)
 {
 	const char *domain = mailaddr_domain(r->address);
-	return take(d, domain);
+	return take_domain(d, domain);
 }
 
 static int by_number(const void *a, const void *b)
@@ -150,7 +150,7 @@ static struct domain_list *list_of(struct domains *d, const struct envelope *e, 
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (n > 0 && l->of[n - 1].domain == l->of[i].domain) {
 			l->of[n - 1].rcpts++;
-			drop(d, l->of[i].domain); /* one reference a row */
+			drop_domain(d, l->of[i].domain); /* one reference a row */
 		} else {
 			l->of[n++] = l->of[i];
 		}
@@ -161,7 +161,8 @@ static struct domain_list *list_of(struct domains *d, const struct envelope *e, 
 
 void domains_set(struct domains *d, struct stub *s, const struct envelope *e)
 {
-	uint32_t open = envelope_open(e), sender = take(d, mailaddr_domain(e->sender)), rcpt = NONE;
+	uint32_t open = envelope_open(e), sender = take_domain(d, mailaddr_domain(e->sender)),
+		 rcpt = NONE;
 	if (open == 1) {
 		for (uint32_t i = 0; i < e->nrcpt; i++)
 			if (!e->rcpt[i].done)
@@ -176,40 +177,40 @@ void domains_set(struct domains *d, struct stub *s, const struct envelope *e)
 
 void domains_drop(struct domains *d, struct stub *s)
 {
-	drop(d, s->sender);
+	drop_domain(d, s->sender);
 	if (s->rcpt & LISTED) {
 		uint32_t at = s->rcpt & ~LISTED;
 		struct domain_list *l = d->list[at];
 		for (uint32_t i = 0; i < l->n; i++)
-			drop(d, l->of[i].domain);
+			drop_domain(d, l->of[i].domain);
 		free(l);
 		d->list[at] = NULL;
 		if (at < d->list_free)
 			d->list_free = at;
 	} else {
-		drop(d, s->rcpt);
+		drop_domain(d, s->rcpt);
 	}
 	s->sender = s->rcpt = NONE;
 }
 
-static uint32_t moved(struct domains *d, const struct domains *from, uint32_t i)
+static uint32_t take_from(struct domains *d, const struct domains *from, uint32_t i)
 {
-	return i == NONE ? NONE : take(d, from->row[i].name);
+	return i == NONE ? NONE : take_domain(d, from->row[i].name);
 }
 
 void domains_move(struct domains *d, struct domains *from, struct stub **stub, size_t n)
 {
 	for (size_t k = 0; k < n; k++) {
 		struct stub *s = stub[k];
-		s->sender = moved(d, from, s->sender);
+		s->sender = take_from(d, from, s->sender);
 		if (!(s->rcpt & LISTED)) {
-			s->rcpt = moved(d, from, s->rcpt);
+			s->rcpt = take_from(d, from, s->rcpt);
 			continue;
 		}
 		struct domain_list *l = from->list[s->rcpt & ~LISTED];
 		from->list[s->rcpt & ~LISTED] = NULL;
 		for (uint32_t i = 0; i < l->n; i++)
-			l->of[i].domain = moved(d, from, l->of[i].domain);
+			l->of[i].domain = take_from(d, from, l->of[i].domain);
 		s->rcpt = add_list(d, l);
 	}
 	domains_fini(from);

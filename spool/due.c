@@ -6,12 +6,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static bool before(const struct stub *a, const struct stub *b)
+static bool is_before(const struct stub *a, const struct stub *b)
 {
 	return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->id < b->id;
 }
 
-static void put(struct due *d, uint32_t slot, struct stub *s)
+static void put_stub(struct due *d, uint32_t slot, struct stub *s)
 {
 	d->heap[slot] = s;
 	s->slot = slot;
@@ -19,21 +19,21 @@ static void put(struct due *d, uint32_t slot, struct stub *s)
 
 static void sift_up(struct due *d, uint32_t slot, struct stub *s)
 {
-	for (; slot > 1 && before(s, d->heap[slot / 2]); slot /= 2)
-		put(d, slot, d->heap[slot / 2]);
-	put(d, slot, s);
+	for (; slot > 1 && is_before(s, d->heap[slot / 2]); slot /= 2)
+		put_stub(d, slot, d->heap[slot / 2]);
+	put_stub(d, slot, s);
 }
 
 static void sift_down(struct due *d, uint32_t slot, struct stub *s)
 {
 	for (uint32_t child; (child = slot * 2) <= d->n; slot = child) {
-		if (child < d->n && before(d->heap[child + 1], d->heap[child]))
+		if (child < d->n && is_before(d->heap[child + 1], d->heap[child]))
 			child++;
-		if (!before(d->heap[child], s))
+		if (!is_before(d->heap[child], s))
 			break;
-		put(d, slot, d->heap[child]);
+		put_stub(d, slot, d->heap[child]);
 	}
-	put(d, slot, s);
+	put_stub(d, slot, s);
 }
 
 void due_fini(struct due *d)
@@ -59,7 +59,7 @@ void due_remove(struct due *d, struct stub *s)
 	s->slot = 0;
 	if (last == s)
 		return;
-	put(d, slot, last);
+	put_stub(d, slot, last);
 	due_moved(d, last);
 }
 

@@ -30,7 +30,7 @@ static void post_arrival(struct spool *s, const struct op *op, struct envelope *
 	loop_post(s->qmgr, &a->note);
 }
 
-static void answer(const struct spool *s, struct spool_store *store, bool stored)
+static void answer_store(const struct spool *s, struct spool_store *store, bool stored)
 {
 	store->id = store->envelope ? store->envelope->id : store->id;
 	envelope_free(&store->envelope);
@@ -60,7 +60,7 @@ static struct content *take_content(struct spool *s, struct op *op)
 }
 
 /* The runner starts it, in a later turn. */
-static void untake(struct spool *s, uint64_t id)
+static void untake_message(struct spool *s, uint64_t id)
 {
 	char name[IDENT_TEXT];
 	s->more = true;
@@ -124,7 +124,7 @@ static struct stub *stub_of(struct spool *s, const struct op *op)
 	return stub;
 }
 
-static void stored(struct spool *s, struct op *op)
+static void apply_store(struct spool *s, struct op *op)
 {
 	struct spool_store *store = op->store;
 	struct stub *stub = op->stub = stub_of(s, op);
@@ -146,14 +146,14 @@ static void stored(struct spool *s, struct op *op)
 		content_unref(content);
 	}
 	if (store->taken)
-		untake(s, stub->id);
+		untake_message(s, stub->id);
 	if (op->replaces) {
 		assert(!op->replaces
 				->unsettled); /* the sync of this batch was one of its envelope, too */
 		op_finish(s, op->replaces);
 	}
 	metrics_add(METRIC_received, !store->adopted && !op->replaces);
-	answer(s, store, true);
+	answer_store(s, store, true);
 	op->store = NULL;
 }
 
@@ -166,7 +166,7 @@ void effect_cancel(struct spool *s, const struct stub *stub)
 	loop_post(s->qmgr, &c->note);
 }
 
-static void started(struct spool *s, struct op *op)
+static void apply_start(struct spool *s, struct op *op)
 {
 	work_hold(op->work, &op->start_at);
 	if (op->effective)
@@ -180,7 +180,7 @@ static void started(struct spool *s, struct op *op)
 		effect_cancel(s, op->stub);
 }
 
-static void kept(struct spool *s, struct op *op)
+static void apply_keep(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	if (op->effective)
@@ -217,7 +217,7 @@ static void tell_moved(struct spool *s, const struct op *op)
 }
 
 /* It is synced in the same batch, so that it settles at once. */
-static void moved(struct spool *s, struct op *op)
+static void apply_move(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	op->was = stub->envelope;
@@ -242,10 +242,10 @@ void effect_written(struct spool *s, struct op *op)
 {
 	switch (op->kind) {
 	case OP_STORE:
-		stored(s, op);
+		apply_store(s, op);
 		break;
 	case OP_START:
-		started(s, op);
+		apply_start(s, op);
 		break;
 	case OP_DELIVERED:
 		work_hold(op->stub->work, &op->at);
@@ -253,7 +253,7 @@ void effect_written(struct spool *s, struct op *op)
 		op->delivered = NULL;
 		break;
 	case OP_KEEP:
-		kept(s, op);
+		apply_keep(s, op);
 		break;
 	case OP_FINISH:
 		if (!op->effective && op->worked)
@@ -264,7 +264,7 @@ void effect_written(struct spool *s, struct op *op)
 		segment_hold(op->copied, USE_CONTENT);
 		break;
 	case OP_MOVE:
-		moved(s, op);
+		apply_move(s, op);
 		break;
 	}
 	op->effective = true;
@@ -288,7 +288,7 @@ static int64_t size_of(int folder, const char *name)
 	return (int64_t)bytes;
 }
 
-static void finished(struct spool *s, struct op *op)
+static void drop_message(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	char name[IDENT_TEXT];
@@ -324,7 +324,7 @@ void effect_settled(struct spool *s, struct op *op)
 		journal_let_go(&s->journal, &op->content_was, USE_CONTENT);
 		work_free(op->work, &s->journal);
 	} else if (op->kind == OP_FINISH) {
-		finished(s, op);
+		drop_message(s, op);
 	}
 	op_free(op);
 }
@@ -340,7 +340,7 @@ void effect_refused(struct spool *s, struct op *op)
 		replicate_large_gone(s->replication.keeper, op->store->envelope->id);
 	spool_store_free(&op->store->with);
 	spool_file_discard(&op->store->file);
-	answer(s, op->store, false);
+	answer_store(s, op->store, false);
 	op_free(op);
 }
 
@@ -355,6 +355,6 @@ void effect_withdraw(struct spool *s, struct op *op)
 	/* The file stays until that record is synced. */
 	if (op->store->file)
 		content_unref(spool_file_content(&op->store->file));
-	answer(s, op->store, false);
+	answer_store(s, op->store, false);
 	op_free(op);
 }

@@ -13,7 +13,7 @@ void found_fini(struct found *f)
 }
 
 /* The slot of this id, or the empty one where it belongs. */
-static struct stub **find(const struct found *f, uint64_t id)
+static struct stub **find_slot(const struct found *f, uint64_t id)
 {
 	size_t i = (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (f->slots - 1);
 	while (f->slot[i] && f->slot[i]->id != id)
@@ -21,22 +21,22 @@ static struct stub **find(const struct found *f, uint64_t id)
 	return &f->slot[i];
 }
 
-static void grow(struct found *f)
+static void grow_slots(struct found *f)
 {
 	struct found old = *f;
 	f->slots = old.slots ? old.slots * 2 : 1024;
 	f->slot = mem_zalloc(f->slots * sizeof(struct stub *));
 	for (size_t i = 0; i < old.slots; i++)
 		if (old.slot[i])
-			*find(f, old.slot[i]->id) = old.slot[i];
+			*find_slot(f, old.slot[i]->id) = old.slot[i];
 	free(old.slot);
 }
 
 struct stub *found_get(struct found *f, uint64_t id)
 {
 	if (f->n * 2 >= f->slots)
-		grow(f);
-	struct stub **slot = find(f, id);
+		grow_slots(f);
+	struct stub **slot = find_slot(f, id);
 	if (!*slot) {
 		*slot = stub_new(&f->pool);
 		(*slot)->id = id;

@@ -11,12 +11,12 @@ enum {
 	PAUSE_MOST = 8, /* commits: a longer pause says no more than that nobody came */
 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t smaller_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static void smooth(int64_t *mean, int64_t sample)
+static void smooth_mean(int64_t *mean, int64_t sample)
 {
 	*mean += (sample - *mean) / SMOOTHING;
 }
@@ -34,11 +34,12 @@ void gather_came(struct gather *g, int64_t now_us, int64_t posted_us, int64_t an
 		g->began_us = now_us;
 		/* Nothing was in its way but other threads. */
 		if (!large && posted_us > g->answered_us)
-			smooth(&g->waking_us, least(now_us - posted_us, PAUSE_MOST * g->commit_us));
+			smooth_mean(&g->waking_us,
+				    smaller_of(now_us - posted_us, PAUSE_MOST * g->commit_us));
 	}
 	if (!answered_us || large)
 		return;
-	smooth(&g->back_us, least(posted_us - answered_us, PAUSE_MOST * g->commit_us));
+	smooth_mean(&g->back_us, smaller_of(posted_us - answered_us, PAUSE_MOST * g->commit_us));
 	g->absent -= g->absent > 0 && posted_us >= g->answered_us;
 }
 
@@ -62,11 +63,11 @@ static int64_t wait_for_return(const struct gather *g)
 
 int64_t gather_wait_us(const struct gather *g, int64_t now_us, int under_way)
 {
-	int64_t until_us = g->committed_us + least(IDLE_SHARE * g->commit_us, IDLE_MOST_US);
+	int64_t until_us = g->committed_us + smaller_of(IDLE_SHARE * g->commit_us, IDLE_MOST_US);
 	if (g->stores > 0) {
 		int64_t pace_us = wait_for_pace(g, under_way), return_us = wait_for_return(g);
-		until_us = g->began_us + least(pace_us > return_us ? pace_us : return_us,
-					       COMMITS_MOST * cost_of(g));
+		until_us = g->began_us + smaller_of(pace_us > return_us ? pace_us : return_us,
+						    COMMITS_MOST * cost_of(g));
 	}
 	return until_us > now_us ? until_us - now_us : 0;
 }
@@ -82,7 +83,8 @@ void gather_commit(struct gather *g, int64_t now_us)
 	g->committed_us = now_us;
 	if (g->stores == 0)
 		return;
-	smooth(&g->gap_us, least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
+	smooth_mean(&g->gap_us,
+		    smaller_of((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
 	g->counted_us = now_us;
 	assert(g->large <= g->stores);
 	g->absent = g->stores - g->large;
@@ -93,7 +95,7 @@ void gather_synced(struct gather *g, int64_t now_us, int64_t took_us)
 {
 	if (g->commit_us == 0)
 		g->commit_us = took_us;
-	smooth(&g->commit_us, took_us);
+	smooth_mean(&g->commit_us, took_us);
 	if (g->counted_us == g->committed_us)
 		g->answered_us = now_us;
 }

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct stub *active(struct spool *s, uint64_t id)
+static struct stub *find_active(struct spool *s, uint64_t id)
 {
 	struct stub *stub = catalog_find(&s->catalog, id);
 	assert(stub && stub->state == STUB_ACTIVE && !stub->releasing);
@@ -27,7 +27,7 @@ static struct stub *active(struct spool *s, uint64_t id)
 }
 
 /* What the operator has ordered comes before what qmgr wants: then it waits for no site. */
-static void keep(struct spool *s, struct stub *stub, struct spool_release *r)
+static void keep_message(struct spool *s, struct stub *stub, struct spool_release *r)
 {
 	const enum stub_wish wish = (enum stub_wish)stub->wish;
 	stub->wish = WISH_NONE;
@@ -53,9 +53,9 @@ static bool is_damaged(const struct spool *s, const struct stub *stub)
 	return damaged;
 }
 
-static void release(struct spool *s, struct spool_release *r)
+static void release_message(struct spool *s, struct spool_release *r)
 {
-	struct stub *stub = active(s, r->id);
+	struct stub *stub = find_active(s, r->id);
 	places_give_back(s, stub->site);
 	stub->site = 0;
 	stub->releasing = true;
@@ -63,7 +63,7 @@ static void release(struct spool *s, struct spool_release *r)
 	    quarantine_message(s, stub, "its content is damaged")) {
 		op_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
-		keep(s, stub, r);
+		keep_message(s, stub, r);
 	} else {
 		op_finish(s, stub);
 	}
@@ -88,7 +88,7 @@ static void drop_release(struct spool_release *r)
 	free(r);
 }
 
-static void drop(struct spool *s, struct note *note)
+static void drop_note(struct spool *s, struct note *note)
 {
 	struct spool_command *c = (struct spool_command *)note;
 	int error;
@@ -221,7 +221,7 @@ void inbox_receive(void *owner, struct note *note)
 {
 	struct spool *s = owner;
 	if (s->closing) {
-		drop(s, note);
+		drop_note(s, note);
 		return;
 	}
 	switch (note->type) {
@@ -233,11 +233,11 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_DELIVERED: {
 		struct spool_delivered *d = (struct spool_delivered *)note;
-		op_add(s, OP_DELIVERED, active(s, d->id))->delivered = d;
+		op_add(s, OP_DELIVERED, find_active(s, d->id))->delivered = d;
 		break;
 	}
 	case SPOOL_RELEASE:
-		release(s, (struct spool_release *)note);
+		release_message(s, (struct spool_release *)note);
 		break;
 	case SPOOL_CREDIT:
 		s->credit += ((struct spool_credit *)note)->n;

@@ -14,7 +14,7 @@
 
 enum { PIECE = 256 << 10 }; /* bytes */
 
-static bool ours(const char *name)
+static bool is_ours(const char *name)
 {
 	return strcmp(name, CHECKPOINT_NAME) == 0 || strcmp(name, CHECKPOINT_NEW_NAME) == 0 ||
 	       strcmp(name, JOURNAL_RESERVE) == 0 || spare_name(name);
@@ -24,7 +24,7 @@ static void add_name(void *owner, const char *name)
 {
 	struct inventory *all = owner;
 	uint64_t seq;
-	if (ours(name))
+	if (is_ours(name))
 		return;
 	if (!segment_name_parse(name, &seq)) {
 		all->foreign = mem_realloc(all->foreign, (all->nforeign + 1) * sizeof(char *));

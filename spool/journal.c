@@ -19,7 +19,7 @@ static struct segment *segment_of(struct list *link)
 	return list_entry(link, struct segment, link);
 }
 
-static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
+static uint64_t clamp_size(uint64_t n, uint64_t low, uint64_t high)
 {
 	return n < low ? low : n > high ? high : n;
 }
@@ -31,9 +31,9 @@ void journal_init(struct journal *j, uint64_t segment_size)
 	list_init(&j->older);
 	for (uint32_t i = 0; i < LANES; i++)
 		lane_init(&j->lane[i], i,
-			  i == LANE_MAIN
-				  ? segment_size
-				  : clamp(segment_size / LANE_SHARE, RESERVE_MIN, segment_size));
+			  i == LANE_MAIN ? segment_size
+					 : clamp_size(segment_size / LANE_SHARE, RESERVE_MIN,
+						      segment_size));
 }
 
 void journal_fini(struct journal *j)
@@ -49,7 +49,7 @@ void journal_fini(struct journal *j)
 }
 
 /* One that was planned may come behind another that was made since. */
-static void insert(struct journal *j, struct segment *s)
+static void insert_segment(struct journal *j, struct segment *s)
 {
 	struct list *behind = j->segments.prev;
 	while (behind != &j->segments && segment_of(behind)->head.seq > s->head.seq)
@@ -59,14 +59,14 @@ static void insert(struct journal *j, struct segment *s)
 
 static struct segment *enter_planned(struct journal *j, struct lane *l, struct segment *s)
 {
-	insert(j, s);
+	insert_segment(j, s);
 	l->began = true;
 	j->changed = true;
 	replicate_segment(j->keeper, s, false);
 	return s;
 }
 
-static struct segment *enter(struct journal *j, struct lane *l, struct segment *s)
+static struct segment *enter_made(struct journal *j, struct lane *l, struct segment *s)
 {
 	j->next_seq++; /* of one that failed, something may be left */
 	return s ? enter_planned(j, l, s) : NULL;
@@ -81,27 +81,27 @@ static bool make_room(struct journal *j)
 	return true;
 }
 
-static struct segment *create(struct journal *j, struct lane *l)
+static struct segment *create_segment(struct journal *j, struct lane *l)
 {
 	struct segment *s =
 		segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
 	if (!s && make_room(j))
 		s = segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
 	metrics_add(METRIC_files_created, s != NULL);
-	return enter(j, l, s);
+	return enter_made(j, l, s);
 }
 
-static struct segment *reuse(struct journal *j, struct lane *l)
+static struct segment *reuse_spare(struct journal *j, struct lane *l)
 {
 	if (l->number != LANE_MAIN || j->spares.n == 0 || j->planned)
 		return NULL;
-	return enter(j, l, spares_take(&j->spares, j->next_seq, l->number, !l->began));
+	return enter_made(j, l, spares_take(&j->spares, j->next_seq, l->number, !l->began));
 }
 
-static struct segment *make(struct journal *j, struct lane *l)
+static struct segment *make_segment(struct journal *j, struct lane *l)
 {
-	struct segment *s = reuse(j, l);
-	return s ? s : create(j, l);
+	struct segment *s = reuse_spare(j, l);
+	return s ? s : create_segment(j, l);
 }
 
 static struct segment *use_reserve(struct journal *j, struct lane *l)
@@ -109,15 +109,15 @@ static struct segment *use_reserve(struct journal *j, struct lane *l)
 	if (!j->reserve || !j->reserve_allowed)
 		return NULL;
 	j->reserve = false;
-	return enter(j, l,
-		     segment_adopt(j->folder, JOURNAL_RESERVE, j->next_seq, l->number, !l->began));
+	return enter_made(
+		j, l, segment_adopt(j->folder, JOURNAL_RESERVE, j->next_seq, l->number, !l->began));
 }
 
-static bool fresh(struct journal *j, struct lane *l)
+static bool open_current(struct journal *j, struct lane *l)
 {
 	if (l->current)
 		return true;
-	l->current = l->next ? l->next : make(j, l);
+	l->current = l->next ? l->next : make_segment(j, l);
 	l->next = NULL;
 	if (!l->current && l->number == LANE_MAIN)
 		l->current = use_reserve(j, l);
@@ -126,12 +126,12 @@ static bool fresh(struct journal *j, struct lane *l)
 
 bool journal_fresh(struct journal *j)
 {
-	return fresh(j, &j->lane[LANE_MAIN]);
+	return open_current(j, &j->lane[LANE_MAIN]);
 }
 
 static bool make_reserve(struct journal *j)
 {
-	uint64_t size = clamp(j->lane[LANE_MAIN].segment_size / 4, RESERVE_MIN, RESERVE_MAX);
+	uint64_t size = clamp_size(j->lane[LANE_MAIN].segment_size / 4, RESERVE_MIN, RESERVE_MAX);
 	int fd = disk_open(j->folder, JOURNAL_RESERVE, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return false;
@@ -207,7 +207,7 @@ void journal_planned(struct journal *j, const struct journal_plan *plan, struct 
 	else if (s)
 		l->next = enter_planned(j, l, s);
 	else if (next_is_due(j))
-		l->next = make(j, l);
+		l->next = make_segment(j, l);
 	j->unmade = !s && !l->next;
 }
 
@@ -292,22 +292,22 @@ bool journal_renew(struct journal *j)
 	return true;
 }
 
-static struct lane *room(struct journal *j, uint32_t number, uint64_t bytes)
+static struct lane *find_room(struct journal *j, uint32_t number, uint64_t bytes)
 {
 	struct lane *l = &j->lane[number];
 	if (lane_has_room(l, bytes))
 		return l;
 	if (l->current && !close_current(j, l))
 		return NULL;
-	if (fresh(j, l))
+	if (open_current(j, l))
 		return l;
-	return number == LANE_MAIN ? NULL : room(j, LANE_MAIN, bytes);
+	return number == LANE_MAIN ? NULL : find_room(j, LANE_MAIN, bytes);
 }
 
 bool journal_add(struct journal *j, uint32_t lane, const struct record *what, const void *payload,
 		 bool borrow, struct place *place)
 {
-	struct lane *l = room(j, lane, record_size(what->length));
+	struct lane *l = find_room(j, lane, record_size(what->length));
 	if (l)
 		lane_add(l, what, payload, borrow, place);
 	return l;
@@ -357,7 +357,7 @@ bool journal_say_synced(struct journal *j)
 	return any && journal_write(j);
 }
 
-static void abandon(struct journal *j, struct segment *s)
+static void abandon_segment(struct journal *j, struct segment *s)
 {
 	char name[SEGMENT_NAME];
 	uint64_t end = s->before ? s->before : s->synced;
@@ -380,13 +380,13 @@ void journal_abandon(struct journal *j)
 		lane_drop(l);
 		if (!touched)
 			continue;
-		abandon(j, l->current);
+		abandon_segment(j, l->current);
 		l->current = NULL;
 	}
 	/* What was refused must be cut off all that the batch lies in. */
 	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
 		if (segment_of(s)->before)
-			abandon(j, segment_of(s));
+			abandon_segment(j, segment_of(s));
 	j->closed = false;
 	j->emptied = true;
 }

@@ -11,7 +11,7 @@
 
 enum { COLLECT_MS = 100, CHECKPOINT_NEW_MS = 1000, CHECKPOINT_MS = 60000 };
 
-static bool removable(const struct journal *j, const struct segment *s)
+static bool is_removable(const struct journal *j, const struct segment *s)
 {
 	return s->live == 0 && !s->dirty && !s->busy && !s->unkept && !journal_open_segment(j, s);
 }
@@ -19,7 +19,7 @@ static bool removable(const struct journal *j, const struct segment *s)
 static bool any_removable(const struct journal *j)
 {
 	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next)
-		if (removable(j, list_entry(l, struct segment, link)))
+		if (is_removable(j, list_entry(l, struct segment, link)))
 			return true;
 	return false;
 }
@@ -40,7 +40,7 @@ static bool name_those_that_go(struct journal *j)
 	bool any = false;
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		s->goes = removable(j, s);
+		s->goes = is_removable(j, s);
 		any |= s->goes;
 	}
 	return any;
@@ -66,7 +66,7 @@ static struct segment *next_to_go(const struct journal *j)
 	struct segment *first = NULL;
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if (!s->goes || !removable(j, s))
+		if (!s->goes || !is_removable(j, s))
 			continue;
 		if (s->head.lane != LANE_MAIN)
 			return s;

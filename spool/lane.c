@@ -67,7 +67,8 @@ static void add_piece(struct lane *l, const void *base, size_t len)
 		.base = base, .at = buf_len(&l->scratch) - (base ? 0 : len), .len = len};
 }
 
-static void append(struct lane *l, const struct record *what, const void *payload, bool borrow)
+static void append_record(struct lane *l, const struct record *what, const void *payload,
+			  bool borrow)
 {
 	uint64_t size = record_size(what->length);
 	struct record r = *what;
@@ -94,15 +95,15 @@ bool lane_add_synced(struct lane *l)
 	if (!s || s->synced <= s->said || s->synced == SEGMENT_BEGIN)
 		return false;
 	payload_set_synced(payload, s->synced);
-	append(l, &(struct record){.type = RECORD_SYNCED, .length = sizeof payload}, payload,
-	       false);
+	append_record(l, &(struct record){.type = RECORD_SYNCED, .length = sizeof payload}, payload,
+		      false);
 	s->said = s->synced;
 	return true;
 }
 
 void lane_add_end(struct lane *l)
 {
-	append(l, &(struct record){.type = RECORD_END}, "", false);
+	append_record(l, &(struct record){.type = RECORD_END}, "", false);
 }
 
 void lane_add(struct lane *l, const struct record *what, const void *payload, bool borrow,
@@ -114,7 +115,7 @@ void lane_add(struct lane *l, const struct record *what, const void *payload, bo
 	*place = (struct place){.segment = l->current,
 				.offset = (uint32_t)(l->current->end + l->added),
 				.size = (uint32_t)record_size(what->length)};
-	append(l, what, payload, borrow);
+	append_record(l, what, payload, borrow);
 }
 
 bool lane_write(struct lane *l)

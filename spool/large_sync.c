@@ -41,13 +41,13 @@ static int sync_all(const struct large_sync *l)
 	return error;
 }
 
-static void work(struct thread_pool_job *job)
+static void run_sync(struct thread_pool_job *job)
 {
 	struct large_sync *l = of_job(job);
 	l->error = sync_all(l);
 }
 
-static void done(struct thread_pool_job *job)
+static void post_outcome(struct thread_pool_job *job)
 {
 	struct large_sync *l = of_job(job);
 	loop_post(l->spool->loop, &l->note);
@@ -80,11 +80,11 @@ void large_sync_give(struct spool *s, struct spool_store *store)
 	l->store = store;
 	l->error = ECANCELED; /* until it was worked on */
 	l->note.type = SPOOL_NOTE_LARGE_SYNCED;
-	l->job.work = work;
-	l->job.done = done;
+	l->job.work = run_sync;
+	l->job.done = post_outcome;
 	s->syncing++;
 	if (!thread_pool_give(s->syncers, &l->job))
-		done(&l->job);
+		post_outcome(&l->job);
 }
 
 struct spool_store *large_sync_take(struct spool *s, struct note *note, int *error)

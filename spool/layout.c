@@ -17,7 +17,7 @@
 enum { FORMAT = 2, FORMAT_OLDEST = 1 };
 #define FORMAT_TEXT "sluice spool "
 
-static bool failed(const struct spool *s, const char *name, struct buf *error)
+static bool say_failure(const struct spool *s, const char *name, struct buf *error)
 {
 	buf_printf(error, "%s/%s: %s", s->conf->spool, name, strerror(errno));
 	return false;
@@ -60,20 +60,20 @@ static bool make_path(const struct spool *s)
 static bool open_folder(struct spool *s, const char *name, int *fd, struct buf *error)
 {
 	if (disk_make_folder(s->folder, name) != 0)
-		return failed(s, name, error);
+		return say_failure(s, name, error);
 	*fd = disk_open(s->folder, name, O_RDONLY | O_DIRECTORY);
-	return *fd >= 0 || failed(s, name, error);
+	return *fd >= 0 || say_failure(s, name, error);
 }
 
 static bool take_lock(struct spool *s, struct buf *error)
 {
 	s->lock = disk_open(s->folder, "lock", O_RDWR | O_CREAT);
 	if (s->lock < 0)
-		return failed(s, "lock", error);
+		return say_failure(s, "lock", error);
 	if (disk_lock(s->lock) == 0)
 		return true;
 	if (errno != EWOULDBLOCK)
-		return failed(s, "lock", error);
+		return say_failure(s, "lock", error);
 	buf_printf(error, "%s: another process has this queue", s->conf->spool);
 	return false;
 }
@@ -94,10 +94,10 @@ static bool write_format(const struct spool *s)
 
 /* The segments of an older format are read as they are, and go as they empty; all that is written from
  * now on is of this one, and an older program must not touch it any more. */
-static bool convert(const struct spool *s, int version, struct buf *error)
+static bool convert_format(const struct spool *s, int version, struct buf *error)
 {
 	if (!write_format(s))
-		return failed(s, "format", error);
+		return say_failure(s, "format", error);
 	log_event(LOG_LEVEL_INFO, "converted", "spool", s->conf->spool, "from", log_number(version),
 		  "to", log_number(FORMAT), NULL);
 	return true;
@@ -128,32 +128,32 @@ static bool check_format(struct spool *s, struct buf *error)
 	bool ok = true;
 	int fd = disk_open(s->folder, "format", O_RDONLY);
 	if (fd < 0 && errno != ENOENT)
-		return failed(s, "format", error);
+		return say_failure(s, "format", error);
 	if (fd >= 0) {
 		ok = layout_format(fd, s->conf->spool, &version, error);
 		disk_close(fd);
 	}
 	if (ok && version == 0)
-		return write_format(s) || failed(s, "format", error);
-	return ok && (version == FORMAT || convert(s, version, error));
+		return write_format(s) || say_failure(s, "format", error);
+	return ok && (version == FORMAT || convert_format(s, version, error));
 }
 
 bool layout_open(struct spool *s, struct buf *error)
 {
 	s->folder = make_path(s) ? disk_open(AT_FDCWD, s->conf->spool, O_RDONLY | O_DIRECTORY) : -1;
 	if (s->folder < 0)
-		return failed(s, "", error);
+		return say_failure(s, "", error);
 	if (!take_lock(s, error) || !check_format(s, error) ||
 	    !open_folder(s, "log", &s->journal.folder, error) ||
 	    !open_folder(s, LAYOUT_LARGE, &s->large, error) ||
 	    !open_folder(s, "quarantine", &s->quarantine, error) ||
 	    !open_folder(s, "taken", &s->taken, error))
 		return false;
-	return disk_sync(s->folder) == 0 || failed(s, "", error);
+	return disk_sync(s->folder) == 0 || say_failure(s, "", error);
 }
 
 /* Without a head nothing in it can be told from noise. */
-static void headless(struct spool *s, const char *name)
+static void refuse_headless(struct spool *s, const char *name)
 {
 	if (inventory_blank(s->journal.folder, name)) {
 		disk_unlink(s->journal.folder, name);
@@ -176,7 +176,7 @@ static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 		return false;
 	}
 	if (!g) {
-		headless(s, name);
+		refuse_headless(s, name);
 		return true;
 	}
 	list_append(&s->journal.older, &g->link);
@@ -220,7 +220,7 @@ static void stay_above(void *owner, const char *name)
 bool layout_segments(struct spool *s, struct buf *error)
 {
 	struct inventory all;
-	bool ok = inventory_read(&all, s->journal.folder) || failed(s, "log", error);
+	bool ok = inventory_read(&all, s->journal.folder) || say_failure(s, "log", error);
 	for (size_t i = 0; ok && i < all.n; i++)
 		ok = add_segment(s, all.seq[i], error);
 	for (size_t i = 0; i < all.nforeign; i++)
@@ -229,7 +229,7 @@ bool layout_segments(struct spool *s, struct buf *error)
 		apply_checkpoint(s, &all);
 	spares_find(&s->journal.spares, s->journal.folder, s->journal.lane[LANE_MAIN].segment_size);
 	inventory_fini(&all);
-	ok = ok && (disk_each(s->taken, stay_above, NULL) == 0 || failed(s, "taken", error));
+	ok = ok && (disk_each(s->taken, stay_above, NULL) == 0 || say_failure(s, "taken", error));
 	s->newest = ident_new();
 	return ok;
 }

@@ -33,7 +33,7 @@ static void read_segment(struct older_copies *o, const struct segment *g)
 	scan_fini(&scan);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_by_id(const void *a, const void *b)
 {
 	uint64_t x = ((const struct older_copy *)a)->id, y = ((const struct older_copy *)b)->id;
 	return (x > y) - (x < y);
@@ -44,7 +44,7 @@ static void read_all(struct older_copies *o, struct segment *const *segment, siz
 	for (size_t i = 0; i < n; i++)
 		read_segment(o, segment[i]);
 	if (o->n > 0)
-		qsort(o->copy, o->n, sizeof *o->copy, compare);
+		qsort(o->copy, o->n, sizeof *o->copy, compare_by_id);
 	o->read = true;
 }
 
@@ -55,7 +55,7 @@ struct content *older_copy(struct older_copies *o, struct segment *const *segmen
 	if (!o->read)
 		read_all(o, segment, n);
 	const struct older_copy *found =
-		o->n > 0 ? bsearch(&key, o->copy, o->n, sizeof key, compare) : NULL;
+		o->n > 0 ? bsearch(&key, o->copy, o->n, sizeof key, compare_by_id) : NULL;
 	if (!found || found->size != size)
 		return NULL;
 	struct content *c = content_in_file(found->segment->file, found->offset, size);

@@ -65,7 +65,8 @@ static bool add_row(struct spool_command *c, const struct stub *stub)
 }
 
 /* Has it a recipient in the domain that is asked for, if one is? */
-static bool fits(const struct spool *s, const struct spool_command *c, const struct stub *stub)
+static bool is_asked_for(const struct spool *s, const struct spool_command *c,
+			 const struct stub *stub)
 {
 	struct domain_count one, *of = &one;
 	uint32_t n = c->domain ? domains_rcpts(&s->domains, stub, &of) : 0;
@@ -75,16 +76,16 @@ static bool fits(const struct spool *s, const struct spool_command *c, const str
 	return !c->domain;
 }
 
-static void list(struct spool *s, struct spool_command *c)
+static void list_messages(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub;
 	for (uint64_t id = c->after; c->nrow < c->limit && (stub = catalog_next(&s->catalog, id));
 	     id = stub->id)
-		if (fits(s, c, stub) && (!c->held_only || stub->state == STUB_HELD))
+		if (is_asked_for(s, c, stub) && (!c->held_only || stub->state == STUB_HELD))
 			add_row(c, stub);
 }
 
-static void show(struct spool *s, struct spool_command *c)
+static void show_message(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub = catalog_find(&s->catalog, c->id);
 	if (!stub)
@@ -99,7 +100,7 @@ static void show(struct spool *s, struct spool_command *c)
 	row->error = row->content ? 0 : errno;
 }
 
-static void fulfil(enum stub_wish wish, struct envelope *e)
+static void fulfil_wish(enum stub_wish wish, struct envelope *e)
 {
 	if (wish == WISH_NONE)
 		return;
@@ -115,14 +116,14 @@ static void fulfil(enum stub_wish wish, struct envelope *e)
 struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
 			 enum stub_wish wish)
 {
-	fulfil(wish, e);
+	fulfil_wish(wish, e);
 	struct op *op = op_add(s, OP_KEEP, stub);
 	op->envelope = e;
 	op->urgent = wish == WISH_REQUEUE;
 	return op;
 }
 
-static void rejuvenate(struct envelope *e)
+static void rejuvenate_envelope(struct envelope *e)
 {
 	e->arrived_ms = clock_wall_ms();
 	e->warned = false;
@@ -141,14 +142,14 @@ static bool lets_go_early(const struct spool_command *c, const struct stub *stub
 	return is_scheduled(stub) && c->held_too && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME);
 }
 
-static int rewrite(struct spool *s, const struct spool_command *c, struct stub *stub,
-		   enum stub_wish wish)
+static int rewrite_envelope(struct spool *s, const struct spool_command *c, struct stub *stub,
+			    enum stub_wish wish)
 {
 	struct envelope *e = fetch_envelope(stub);
 	if (!e)
 		return SPOOL_STUCK;
 	if (c->fresh)
-		rejuvenate(e);
+		rejuvenate_envelope(e);
 	if (lets_go_early(c, stub))
 		envelope_let_go(e, clock_wall_ms());
 	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
@@ -159,7 +160,7 @@ static int rewrite(struct spool *s, const struct spool_command *c, struct stub *
 }
 
 /* Whatever it waits for; its place in the heap is left to the caller. */
-static void urge(struct spool *s, struct stub *stub, int64_t now_ms)
+static void urge_message(struct spool *s, struct stub *stub, int64_t now_ms)
 {
 	parked_end(&s->parked, stub);
 	stub_set_due(stub, now_ms);
@@ -170,7 +171,7 @@ static int make_due(struct spool *s, struct stub *stub)
 {
 	if (stub->state != STUB_DEFERRED)
 		return SPOOL_AT_WORK;
-	urge(s, stub, clock_wall_ms());
+	urge_message(s, stub, clock_wall_ms());
 	due_moved(&s->deferred, stub);
 	return MOVED;
 }
@@ -208,7 +209,7 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))
 		return SPOOL_HELD;
 	if (lets_go_early(c, stub))
-		return rewrite(s, c, stub, WISH_REQUEUE);
+		return rewrite_envelope(s, c, stub, WISH_REQUEUE);
 	if (is_scheduled(stub) && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME))
 		return SPOOL_SCHEDULED;
 	if (!held && c->op == SPOOL_FLUSH)
@@ -217,7 +218,8 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		return SPOOL_NOT_HELD;
 	if (stub->state == STUB_ACTIVE)
 		return wait_for_release(s, c, stub, wish[c->op]);
-	return c->op == SPOOL_DELETE ? delete_one(s, stub) : rewrite(s, c, stub, wish[c->op]);
+	return c->op == SPOOL_DELETE ? delete_one(s, stub)
+				     : rewrite_envelope(s, c, stub, wish[c->op]);
 }
 
 static void count_order(struct spool_command *c, int came_of_it)
@@ -240,13 +242,13 @@ static void flush_all(struct spool *s, struct spool_command *c)
 		c->unmoved[SPOOL_SCHEDULED] += waits;
 		c->affected += !waits;
 		if (!waits)
-			urge(s, stub, now_ms);
+			urge_message(s, stub, now_ms);
 	}
 	due_all_moved(&s->deferred);
 }
 
 /* One message, or the next of all. True: there are more. */
-static bool order(struct spool *s, struct spool_command *c)
+static bool order_next(struct spool *s, struct spool_command *c)
 {
 	int n = 0;
 	struct stub *stub =
@@ -257,7 +259,7 @@ static bool order(struct spool *s, struct spool_command *c)
 		c->unmoved[SPOOL_MISSING]++;
 	for (; stub && stub->id <= c->until && n < STEP; n++) {
 		c->after = stub->id;
-		if (fits(s, c, stub))
+		if (is_asked_for(s, c, stub))
 			count_order(c, order_one(s, c, stub));
 		stub = c->id ? NULL : catalog_next(&s->catalog, c->after);
 	}
@@ -278,8 +280,8 @@ static bool from_wanted(const struct spool *s, const struct shape *shape, const 
 }
 
 /* A row of cells for each domain that the index knows is too much for a part of few messages. */
-static void add(struct shape *shape, const struct spool *s, bool by_name, uint32_t domain,
-		int64_t age_ms, int64_t n)
+static void add_to_shape(struct shape *shape, const struct spool *s, bool by_name, uint32_t domain,
+			 int64_t age_ms, int64_t n)
 {
 	if (by_name)
 		shape_add_name(shape, domains_name(&s->domains, domain), age_ms, n);
@@ -287,8 +289,8 @@ static void add(struct shape *shape, const struct spool *s, bool by_name, uint32
 		shape_add(shape, domain, age_ms, n);
 }
 
-static void count(struct spool *s, struct shape *shape, const struct stub *stub, bool by_name,
-		  int64_t now_ms)
+static void count_message(struct spool *s, struct shape *shape, const struct stub *stub,
+			  bool by_name, int64_t now_ms)
 {
 	/* Ids rise with time, and are made when the message comes. */
 	int64_t age_ms = now_ms - ident_time_ms(stub->id);
@@ -298,12 +300,12 @@ static void count(struct spool *s, struct shape *shape, const struct stub *stub,
 	if (!from_wanted(s, shape, stub))
 		return;
 	if (shape->senders) {
-		add(shape, s, by_name, domains_sender(stub), age_ms, 1);
+		add_to_shape(shape, s, by_name, domains_sender(stub), age_ms, 1);
 		return;
 	}
 	uint32_t n = domains_rcpts(&s->domains, stub, &of);
 	for (uint32_t i = 0; i < n; i++)
-		add(shape, s, by_name, of[i].domain, age_ms, of[i].rcpts);
+		add_to_shape(shape, s, by_name, of[i].domain, age_ms, of[i].rcpts);
 }
 
 static void draw_shape(struct spool *s, struct spool_command *c)
@@ -322,7 +324,7 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 		n++;
 		c->after = stub->id;
 		if (shape->queues & 1u << stub_queue(stub))
-			count(s, shape, stub, by_name, now_ms);
+			count_message(s, shape, stub, by_name, now_ms);
 	}
 	if (!by_name)
 		shape_end(shape, &s->domains);
@@ -331,12 +333,12 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 }
 
 /* True: it is not done yet. */
-static bool run(struct spool *s, struct spool_command *c)
+static bool run_command(struct spool *s, struct spool_command *c)
 {
 	if (c->op == SPOOL_LIST)
-		list(s, c);
+		list_messages(s, c);
 	else if (c->op == SPOOL_SHOW)
-		show(s, c);
+		show_message(s, c);
 	else if (c->op == SPOOL_SAMPLE)
 		sample_step(s, c);
 	else if (c->op == SPOOL_SHAPE)
@@ -344,7 +346,7 @@ static bool run(struct spool *s, struct spool_command *c)
 	else if (c->op == SPOOL_FLUSH && !c->id && !c->domain)
 		flush_all(s, c);
 	else
-		return order(s, c);
+		return order_next(s, c);
 	return false;
 }
 
@@ -354,7 +356,7 @@ bool operator_run(struct spool *s)
 	while (c) {
 		if (c->op > SPOOL_SHAPE)
 			commit_now(s); /* no message is on the way from one state to another */
-		if (run(s, c))
+		if (run_command(s, c))
 			return true;
 		s->commands = c->note.next;
 		if (!s->commands)
@@ -368,7 +370,7 @@ bool operator_run(struct spool *s)
 void operator_look(struct spool *s, struct spool_command *c)
 {
 	assert(c->op <= SPOOL_SHAPE);
-	run(s, c);
+	run_command(s, c);
 	loop_post(c->reply_to, &c->note);
 }
 

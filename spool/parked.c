@@ -28,7 +28,7 @@ void parked_fini(struct parked *p)
 	free(p->site);
 }
 
-static void grow(struct parked *p, uint32_t nsite)
+static void grow_sites(struct parked *p, uint32_t nsite)
 {
 	if (nsite <= p->nsite)
 		return;
@@ -43,7 +43,7 @@ void parked_enter(struct parked *p, struct stub *stub, uint16_t site, bool parke
 	assert(site <= SPOOL_SITE_MAX && (site || !parked));
 	if (!site)
 		return;
-	grow(p, site + 1u);
+	grow_sites(p, site + 1u);
 	struct parked_site *of = &p->site[site];
 	stub->site = (uint32_t)site & SPOOL_SITE_MAX;
 	stub->parked = parked;
@@ -81,7 +81,7 @@ void parked_order(struct parked *p, struct spool_unpark *u)
 }
 
 /* The catalog stands in order of age, so that the oldest are met first. */
-static void unpark(struct spool *s, uint16_t site, uint32_t most)
+static void unpark_oldest(struct spool *s, uint16_t site, uint32_t most)
 {
 	struct parked_site *of = &s->parked.site[site];
 	const int64_t now_ms = clock_wall_ms();
@@ -99,13 +99,13 @@ static void unpark(struct spool *s, uint16_t site, uint32_t most)
 	}
 }
 
-static void answer(struct spool *s, struct spool_unpark *u)
+static void answer_unpark(struct spool *s, struct spool_unpark *u)
 {
 	struct parked_site none = {0}, *of = &none;
 	if (u->site < s->parked.nsite)
 		of = &s->parked.site[u->site];
 	if (of->parked > 0)
-		unpark(s, u->site, u->most);
+		unpark_oldest(s, u->site, u->most);
 	u->parked = of->parked;
 	u->waiting = of->waiting;
 	loop_post(s->qmgr, &u->note);
@@ -116,7 +116,7 @@ void parked_run(struct spool *s)
 	struct parked *p = &s->parked;
 	for (struct note *note; (note = p->orders);) {
 		p->orders = note->next;
-		answer(s, (struct spool_unpark *)note);
+		answer_unpark(s, (struct spool_unpark *)note);
 	}
 	p->orders_end = &p->orders;
 }

@@ -13,8 +13,8 @@
 
 enum { COPY = 1 << 16 /* bytes at a time */, NAMES = 1000 };
 
-static bool copy(const struct spool *s, const char *name, const struct segment *g, uint64_t from,
-		 uint64_t to)
+static bool copy_range(const struct spool *s, const char *name, const struct segment *g,
+		       uint64_t from, uint64_t to)
 {
 	int fd = disk_open(s->quarantine, name, O_WRONLY | O_CREAT | O_EXCL);
 	if (fd < 0)
@@ -40,7 +40,7 @@ bool quarantine_bytes(const struct spool *s, const struct segment *g, uint64_t f
 	char segment[SEGMENT_NAME];
 	segment_name(g->head.seq, segment);
 	const char *name = log_text("%s.%08llx", segment, (unsigned long long)from);
-	bool kept = copy(s, name, g, from, to);
+	bool kept = copy_range(s, name, g, from, to);
 	if (!kept && errno == EEXIST)
 		return true; /* an earlier start has said so */
 	log_event(LOG_LEVEL_ERROR, "damage", "segment", segment, "offset",
@@ -79,7 +79,7 @@ static bool keep_record(const struct spool *s, const struct place *p, const char
 	buf_init(&payload);
 	segment_read(p->segment, p->offset, &r, &payload); /* for its length */
 	buf_fini(&payload);
-	return copy(s, name, p->segment, p->offset, p->offset + record_size(r.length)) ||
+	return copy_range(s, name, p->segment, p->offset, p->offset + record_size(r.length)) ||
 	       errno == EEXIST;
 }
 

@@ -78,7 +78,7 @@ static void remove_taken(void *owner, const char *name)
 		disk_unlink(r->spool->taken, name);
 }
 
-static bool run(struct recovered *r)
+static bool run_recovery(struct recovered *r)
 {
 	struct spool *s = r->spool;
 	for (size_t i = 0; i < r->replay.nsegment && !atomic_load(&s->interrupt); i++)
@@ -107,7 +107,7 @@ static bool run(struct recovered *r)
 static void *recover(void *arg)
 {
 	struct recovered *r = arg;
-	if (run(r))
+	if (run_recovery(r))
 		loop_post(r->spool->loop, &r->note);
 	else
 		recovered_free(r);
@@ -143,7 +143,7 @@ void recover_start(struct spool *s)
 void recover_here(struct spool *s)
 {
 	struct recovered *r = recovered_new(s);
-	if (run(r))
+	if (run_recovery(r))
 		recover_merge(s, r);
 	else
 		recovered_free(r);
@@ -159,7 +159,7 @@ void recover_wait(struct spool *s)
 }
 
 /* One that was being worked on goes back to the queue with what is known of it, due now. */
-static void resume(struct spool *s, struct stub *stub, struct envelope *e)
+static void resume_message(struct spool *s, struct stub *stub, struct envelope *e)
 {
 	stub->releasing = true;
 	if (envelope_open(e) == 0) {
@@ -202,7 +202,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 		if (stub->damaged)
 			op_finish(s, stub);
 		else if (r->envelope[i])
-			resume(s, stub, r->envelope[i]);
+			resume_message(s, stub, r->envelope[i]);
 	}
 	tell_known(s, r);
 	given_back_join(&s->given_back, &r->given_back);

@@ -71,7 +71,7 @@ static bool read_working(struct recovered *r, struct stub *stub, struct envelope
 
 /* Count what needs the segments, now that it is known. False: it is not in the queue, or it waits on
  * disk for a start at which it can be read. */
-static bool conclude(struct recovered *r, struct stub *stub, struct envelope **envelope)
+static bool conclude_message(struct recovered *r, struct stub *stub, struct envelope **envelope)
 {
 	*envelope = NULL;
 	replay_end(stub);
@@ -95,7 +95,7 @@ static bool conclude(struct recovered *r, struct stub *stub, struct envelope **e
 	return true;
 }
 
-static void forget(struct recovered *r, struct stub *stub)
+static void forget_message(struct recovered *r, struct stub *stub)
 {
 	struct journal none = {.emptied = false};
 	work_free(stub->work, &none);
@@ -111,10 +111,10 @@ void recovered_conclude(struct recovered *r)
 	r->envelope = mem_alloc(n * sizeof(struct envelope *));
 	for (size_t i = 0; i < n; i++) {
 		struct stub *stub = r->stub[i];
-		if (conclude(r, stub, &r->envelope[kept]))
+		if (conclude_message(r, stub, &r->envelope[kept]))
 			r->stub[kept++] = stub;
 		else
-			forget(r, stub);
+			forget_message(r, stub);
 	}
 	r->n = kept;
 }

@@ -21,7 +21,7 @@ static struct removal *of_job(struct thread_pool_job *job)
 	return (struct removal *)((char *)job - offsetof(struct removal, job));
 }
 
-static void work(struct thread_pool_job *job)
+static void unlink_file(struct thread_pool_job *job)
 {
 	struct removal *r = of_job(job);
 	char name[IDENT_TEXT];
@@ -30,33 +30,33 @@ static void work(struct thread_pool_job *job)
 	r->unlinked = true;
 }
 
-static void done(struct thread_pool_job *job)
+static void finish_removal(struct thread_pool_job *job)
 {
 	struct removal *r = of_job(job);
 	if (!r->unlinked)
-		work(job);
+		unlink_file(job);
 	content_file_unref(r->file);
 	free(r);
 }
 
-static void give(struct thread_pool *pool, const struct removal *what)
+static void give_removal(struct thread_pool *pool, const struct removal *what)
 {
 	struct removal *r = mem_zalloc(sizeof *r);
 	*r = *what;
-	r->job.work = work;
-	r->job.done = done;
+	r->job.work = unlink_file;
+	r->job.done = finish_removal;
 	if (pool && thread_pool_give(pool, &r->job))
 		return;
-	work(&r->job);
-	done(&r->job);
+	unlink_file(&r->job);
+	finish_removal(&r->job);
 }
 
 void removal_of_file(struct thread_pool *pool, struct content_file *file)
 {
-	give(pool, &(struct removal){.file = file});
+	give_removal(pool, &(struct removal){.file = file});
 }
 
 void removal_of_large(struct thread_pool *pool, int folder, uint64_t id, struct content_file *file)
 {
-	give(pool, &(struct removal){.file = file, .folder = folder, .id = id});
+	give_removal(pool, &(struct removal){.file = file, .folder = folder, .id = id});
 }

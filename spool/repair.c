@@ -19,19 +19,19 @@ struct todo {
 	size_t nsegment, norphan;
 };
 
-static void add(uint64_t **all, size_t *n, uint64_t one)
+static void add_number(uint64_t **all, size_t *n, uint64_t one)
 {
 	*all = mem_realloc(*all, (*n + 1) * sizeof **all);
 	(*all)[(*n)++] = one;
 }
 
-static void remember(void *owner, const struct check_finding *f)
+static void remember_finding(void *owner, const struct check_finding *f)
 {
 	struct todo *t = owner;
 	if (f->fault == CHECK_ORPHAN)
-		add(&t->orphan, &t->norphan, f->id);
+		add_number(&t->orphan, &t->norphan, f->id);
 	else if (f->seq && f->fault != CHECK_MESSAGE)
-		add(&t->segment, &t->nsegment, f->seq);
+		add_number(&t->segment, &t->nsegment, f->seq);
 	t->check->found(t->check->owner, f);
 }
 
@@ -70,7 +70,7 @@ static void put_messages_aside(struct spool *s)
 	}
 }
 
-static struct segment *find(const struct spool *s, uint64_t seq)
+static struct segment *find_segment(const struct spool *s, uint64_t seq)
 {
 	for (struct list *l = s->journal.segments.next; l != &s->journal.segments; l = l->next)
 		if (list_entry(l, struct segment, link)->head.seq == seq)
@@ -82,7 +82,7 @@ static struct segment *find(const struct spool *s, uint64_t seq)
 static void empty_segments(struct spool *s, const struct todo *t)
 {
 	for (size_t i = 0; i < t->nsegment; i++) {
-		struct segment *g = find(s, t->segment[i]);
+		struct segment *g = find_segment(s, t->segment[i]);
 		if (g && g->live > 0)
 			compact_segment(s, g);
 	}
@@ -104,7 +104,7 @@ static void remove_needless(struct spool *s)
 	while (s->journal.removing);
 }
 
-static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
+static bool mend_spool(struct conf *conf, const struct todo *t, struct buf *error)
 {
 	struct spool *s = spool_new(conf, NULL, error);
 	if (!s)
@@ -135,12 +135,12 @@ static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 bool spool_repair(struct conf *conf, struct check *check, struct buf *error)
 {
 	struct todo t = {.check = check};
-	struct check first = {.found = remember, .owner = &t};
+	struct check first = {.found = remember_finding, .owner = &t};
 	bool ok = spool_check(conf, &first, error);
 	check->summary = first.summary;
 	if (ok && first.summary.faults > 0) {
 		check->after_repair = true;
-		ok = mend(conf, &t, error) && spool_check(conf, check, error);
+		ok = mend_spool(conf, &t, error) && spool_check(conf, check, error);
 		if (ok && check->summary.faults < first.summary.faults)
 			check->summary.repaired = first.summary.faults - check->summary.faults;
 	}

@@ -27,7 +27,7 @@ static bool same_place(const struct place *a, const struct place *b)
 }
 
 /* An envelope may have named it already; another record than that one is an older copy. */
-static void content(struct stub *stub, const struct place *here)
+static void apply_content(struct stub *stub, const struct place *here)
 {
 	if (stub->envelope.segment && !same_place(&stub->content, here))
 		return;
@@ -104,8 +104,8 @@ static void add_pair(struct replay *r, const struct stub *stub, const struct env
 	r->pair[r->npair++] = (struct pair){.id = stub->id, .partner = h->content.partner};
 }
 
-static void envelope(struct replay *r, struct stub *stub, const struct scan *scan,
-		     const struct place *here)
+static void apply_envelope(struct replay *r, struct stub *stub, const struct scan *scan,
+			   const struct place *here)
 {
 	struct envelope_head h;
 	if (scan->record.flags & RECORD_GARBAGE || here->segment->spent)
@@ -151,7 +151,7 @@ static struct work *work_of(struct stub *stub, uint32_t generation)
 	return *at;
 }
 
-static void start(struct stub *stub, const struct scan *scan, const struct place *here)
+static void apply_start(struct stub *stub, const struct scan *scan, const struct place *here)
 {
 	uint32_t generation;
 	uint64_t seq, offset;
@@ -167,7 +167,7 @@ static void start(struct stub *stub, const struct scan *scan, const struct place
 		work_hold(w, here);
 }
 
-static void delivery(struct stub *stub, const struct scan *scan, const struct place *here)
+static void apply_delivery(struct stub *stub, const struct scan *scan, const struct place *here)
 {
 	uint32_t generation = stub->generation;
 	struct spool_delivered *d =
@@ -195,13 +195,13 @@ static void end_up_to(struct replay *r, struct stub *stub, uint32_t generation)
 	stub->state = STUB_GONE;
 }
 
-static void end(struct replay *r, struct stub *stub)
+static void end_message(struct replay *r, struct stub *stub)
 {
 	forget_work(stub);
 	end_up_to(r, stub, STUB_GENERATION_MAX);
 }
 
-static void finish(struct replay *r, struct stub *stub, const struct scan *scan)
+static void apply_finish(struct replay *r, struct stub *stub, const struct scan *scan)
 {
 	uint32_t generation;
 	if (payload_get_finish_to(scan->payload, scan->record.length, &generation)) {
@@ -210,9 +210,9 @@ static void finish(struct replay *r, struct stub *stub, const struct scan *scan)
 		return;
 	}
 	uint64_t partner = payload_get_finish(scan->payload, scan->record.length);
-	end(r, stub);
+	end_message(r, stub);
 	if (partner)
-		end(r, found_get(&r->found, partner));
+		end_message(r, found_get(&r->found, partner));
 }
 
 void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
@@ -227,22 +227,22 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 	switch ((enum record_type)scan->record.type) {
 	case RECORD_CONTENT:
 		if (!gone)
-			content(stub, &here);
+			apply_content(stub, &here);
 		break;
 	case RECORD_ENVELOPE:
 	case RECORD_REPLACEMENT:
-		envelope(r, stub, scan, &here);
+		apply_envelope(r, stub, scan, &here);
 		break;
 	case RECORD_START:
 		if (!gone)
-			start(stub, scan, &here);
+			apply_start(stub, scan, &here);
 		break;
 	case RECORD_DELIVERY:
 		if (!gone)
-			delivery(stub, scan, &here);
+			apply_delivery(stub, scan, &here);
 		break;
 	case RECORD_FINISH:
-		finish(r, stub, scan);
+		apply_finish(r, stub, scan);
 		break;
 	default:
 		break;
@@ -284,7 +284,7 @@ void replay_end_all(struct replay *r)
 	for (size_t i = 0; i < r->npair; i++) {
 		struct stub *stub = found_get(&r->found, r->pair[i].id);
 		if (r->pair[i].torn && by_chance(stub))
-			end(r, stub);
+			end_message(r, stub);
 	}
 	r->npair = 0;
 }

@@ -26,7 +26,7 @@ static struct replicate *note_new(enum replicate_note type, uint64_t of, uint32_
 	return r;
 }
 
-static void say(struct loop *keeper, enum replicate_note type, uint64_t of, uint64_t end)
+static void tell_keeper(struct loop *keeper, enum replicate_note type, uint64_t of, uint64_t end)
 {
 	if (!keeper)
 		return;
@@ -63,7 +63,7 @@ void replicate_segment(struct loop *keeper, const struct segment *g, bool older)
 
 void replicate_written(struct loop *keeper, const struct segment *g)
 {
-	say(keeper, REPLICATE_WRITTEN, g->head.seq, g->end);
+	tell_keeper(keeper, REPLICATE_WRITTEN, g->head.seq, g->end);
 }
 
 void replicate_cut(struct loop *keeper, const struct segment *g, uint64_t from)
@@ -114,7 +114,7 @@ void replicate_checkpoint(struct loop *keeper, const struct buf *b)
 
 void replicate_gone(struct loop *keeper, uint64_t seq)
 {
-	say(keeper, REPLICATE_GONE, seq, 0);
+	tell_keeper(keeper, REPLICATE_GONE, seq, 0);
 }
 
 void replicate_large(struct loop *keeper, uint64_t id, uint64_t size, bool older)
@@ -129,7 +129,7 @@ void replicate_large(struct loop *keeper, uint64_t id, uint64_t size, bool older
 
 void replicate_large_gone(struct loop *keeper, uint64_t id)
 {
-	say(keeper, REPLICATE_LARGE_GONE, id, 0);
+	tell_keeper(keeper, REPLICATE_LARGE_GONE, id, 0);
 }
 
 void replicate_known(struct spool *s, struct stub *const *found, size_t n,
@@ -147,10 +147,10 @@ void replicate_known(struct spool *s, struct stub *const *found, size_t n,
 
 void replicate_ask(struct loop *keeper, uint64_t ticket)
 {
-	say(keeper, REPLICATE_ASK, ticket, 0);
+	tell_keeper(keeper, REPLICATE_ASK, ticket, 0);
 }
 
 void replicate_starts_wait(struct loop *keeper, uint64_t of)
 {
-	say(keeper, REPLICATE_STARTS_WAIT, of, 0);
+	tell_keeper(keeper, REPLICATE_STARTS_WAIT, of, 0);
 }

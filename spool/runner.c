@@ -15,7 +15,7 @@ enum { RUNNER_AGAIN_MS = 1000, UNKEPT_AGAIN_MS = 60000 };
 enum { FENCE_LOOK_MS = 100 };
 
 /* Incoming and deferred take turns, so that neither can starve the other. POSTFIX QSHAPE_README. */
-static struct stub *choose(struct spool *s)
+static struct stub *choose_message(struct spool *s)
 {
 	struct stub *in = inflow_first(&s->incoming, s->credit);
 	struct stub *back = inflow_spare(&s->incoming, s->credit) ? due_first(&s->deferred) : NULL;
@@ -43,7 +43,7 @@ static void give_up(struct spool *s, struct stub *stub)
 	stub_enter(s, stub, STUB_DEFERRED);
 }
 
-static void start(struct spool *s, struct stub *stub)
+static void start_message(struct spool *s, struct stub *stub)
 {
 	struct envelope *e = fetch_envelope(stub);
 	struct content *c = e ? fetch_checked(s, stub, e) : NULL;
@@ -70,10 +70,10 @@ void runner_run(struct spool *s)
 	struct stub *stub = NULL;
 	uint64_t bytes = 0;
 	int n = 0;
-	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose(s)) &&
+	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose_message(s)) &&
 	       bytes < RUNNER_STEP_BYTES) {
 		bytes += stub->content.size;
-		start(s, stub);
+		start_message(s, stub);
 	}
 	s->more = s->credit > 0 && stub;
 	s->fenced = !fence_open();

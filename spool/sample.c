@@ -80,8 +80,8 @@ static bool is_wanted(const unsigned char *wanted, uint32_t domain)
 	return wanted[domain / 8] & 1u << domain % 8;
 }
 
-static bool fits(const struct spool *s, const struct sample *of, const unsigned char *wanted,
-		 const struct stub *stub)
+static bool is_candidate(const struct spool *s, const struct sample *of,
+			 const unsigned char *wanted, const struct stub *stub)
 {
 	struct domain_count one, *to = &one;
 	if (of->queues && !(of->queues & 1u << stub_queue(stub)))
@@ -143,7 +143,7 @@ static void read_one(struct sample *of, struct sample_group *g, const struct stu
 }
 
 /* True: an envelope was read. */
-static bool take(const struct spool *s, struct sample *of, const struct stub *stub)
+static bool take_candidate(const struct spool *s, struct sample *of, const struct stub *stub)
 {
 	struct sample_group *g = group_of(s, of, stub);
 	bool reads = g->n >= g->next;
@@ -174,8 +174,8 @@ void sample_step(struct spool *s, struct spool_command *c)
 			of->rcpts - rcpts < STEP_RCPTS && !is_full(of);
 	     n++) {
 		c->after = stub->id;
-		if (fits(s, of, wanted, stub))
-			reads += take(s, of, stub);
+		if (is_candidate(s, of, wanted, stub))
+			reads += take_candidate(s, of, stub);
 		stub = catalog_step(&s->catalog, &at);
 	}
 	of->cut = is_full(of) && stub;

@@ -39,7 +39,7 @@ static size_t read_pages(struct scan *s, size_t want)
 	return done;
 }
 
-static void fill(struct scan *s, uint64_t at, size_t len)
+static void fill_window(struct scan *s, uint64_t at, size_t len)
 {
 	size_t want = len < WINDOW ? WINDOW : len;
 	if (want > s->size - at)
@@ -55,26 +55,26 @@ static void fill(struct scan *s, uint64_t at, size_t len)
 }
 
 /* The bytes there; NULL when the file does not have so many. */
-static const uint8_t *view(struct scan *s, uint64_t at, size_t len)
+static const uint8_t *view_bytes(struct scan *s, uint64_t at, size_t len)
 {
 	if (at > s->size || len > s->size - at)
 		return NULL;
 	if (at < s->window_at || at + len > s->window_at + s->window_len)
-		fill(s, at, len);
+		fill_window(s, at, len);
 	if (at + len > s->window_at + s->window_len)
 		return NULL;
 	return s->window + (at - s->window_at);
 }
 
 /* Whether a right record lies there. *size: what its head says of it, 0 when that is wrong. */
-static bool right(struct scan *s, uint64_t at, uint64_t *size)
+static bool has_right_record(struct scan *s, uint64_t at, uint64_t *size)
 {
 	*size = 0;
-	const uint8_t *head = view(s, at, RECORD_HEAD);
+	const uint8_t *head = view_bytes(s, at, RECORD_HEAD);
 	if (!head || !record_get(head, s->seed, &s->record))
 		return false;
 	*size = record_size(s->record.length);
-	const uint8_t *all = view(s, at, RECORD_HEAD + (size_t)s->record.length);
+	const uint8_t *all = view_bytes(s, at, RECORD_HEAD + (size_t)s->record.length);
 	if (!all || crc32c(0, all + RECORD_HEAD, s->record.length) != s->record.crc)
 		return false;
 	s->payload = all + RECORD_HEAD;
@@ -84,7 +84,7 @@ static bool right(struct scan *s, uint64_t at, uint64_t *size)
 static bool all_zero(struct scan *s, uint64_t at, uint64_t end)
 {
 	for (; at + 8 <= end; at += 8) {
-		const uint8_t *p = view(s, at, 8);
+		const uint8_t *p = view_bytes(s, at, 8);
 		if (!p || memcmp(p, "\0\0\0\0\0\0\0", 8) != 0)
 			return false;
 	}
@@ -92,13 +92,13 @@ static bool all_zero(struct scan *s, uint64_t at, uint64_t end)
 }
 
 /* What is wrong there: find the next right record. */
-static enum scan_result skip(struct scan *s, uint64_t size)
+static enum scan_result skip_damage(struct scan *s, uint64_t size)
 {
 	/* A head that says too much is right about its record, but there is no next one. */
 	uint64_t at = s->from + (size ? size : 8);
 	bool begun = size != 0;
 	s->damaged = begun ? s->record.id : 0;
-	while (at + RECORD_HEAD <= s->size && !right(s, at, &size))
+	while (at + RECORD_HEAD <= s->size && !has_right_record(s, at, &size))
 		at += 8;
 	if (at + RECORD_HEAD <= s->size) {
 		s->to = s->next = at;
@@ -111,7 +111,7 @@ static enum scan_result skip(struct scan *s, uint64_t size)
 }
 
 /* One that is about the segment itself. */
-static bool understood(struct scan *s)
+static bool take_segment_record(struct scan *s)
 {
 	uint64_t synced;
 	if (s->record.type == RECORD_SYNCED &&
@@ -127,11 +127,11 @@ enum scan_result scan_next(struct scan *s)
 		s->from = s->next;
 		if (s->sealed)
 			return SCAN_END;
-		if (!right(s, s->from, &size))
-			return skip(s, size);
+		if (!has_right_record(s, s->from, &size))
+			return skip_damage(s, size);
 		s->to = s->next = s->from + size;
 		s->sealed = s->record.type == RECORD_END;
-		if (!s->sealed && !understood(s))
+		if (!s->sealed && !take_segment_record(s))
 			return SCAN_RECORD;
 	}
 }

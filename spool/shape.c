@@ -118,7 +118,7 @@ void shape_add_name(struct shape *s, const char *domain, int64_t age_ms, int64_t
 	count_all(s, bucket, n);
 }
 
-static struct named *get(struct shape *s, struct named **by_name, const char *name, bool *new)
+static struct named *get_named(struct shape *s, struct named **by_name, const char *name, bool *new)
 {
 	struct named *found;
 	HASH_FIND_STR(*by_name, name, found);
@@ -152,11 +152,11 @@ static void add_domain(struct shape *s, struct named **by_name, const char *name
 		       const int64_t *cell)
 {
 	bool new;
-	struct named *n = get(s, by_name, name, &new);
+	struct named *n = get_named(s, by_name, name, &new);
 	count_in(s, &n->row, cell);
 	while (s->parents && (name = parent_of(name))) {
 		bool below = new;
-		n = get(s, by_name, name, &new);
+		n = get_named(s, by_name, name, &new);
 		count_in(s, &n->row, cell);
 		n->row.subdomains += below;
 	}
@@ -171,7 +171,7 @@ static int by_total(const void *a, const void *b)
 	return lx != ly ? (lx > ly) - (lx < ly) : strcmp(x->name, y->name);
 }
 
-static bool any(const struct shape *s, const int64_t *cell)
+static bool has_counts(const struct shape *s, const int64_t *cell)
 {
 	for (int i = 0; i < s->buckets; i++)
 		if (cell[i])
@@ -183,7 +183,7 @@ void shape_end(struct shape *s, const struct domains *d)
 {
 	for (uint32_t i = 0; i < s->ncell; i++) {
 		const int64_t *cell = &s->cell[(size_t)i * (size_t)s->buckets];
-		if (!any(s, cell))
+		if (!has_counts(s, cell))
 			continue;
 		int64_t *count = counts_of(s, domains_name(d, i));
 		for (int b = 0; b < s->buckets; b++)

@@ -11,7 +11,7 @@ enum {
 };
 
 /* Nothing is left, and every stub is free: those of messages that are gone belong to ops. */
-static bool empty(const struct spool *s)
+static bool is_empty(const struct spool *s)
 {
 	return s->catalog.live == 0 && list_empty(&s->todo) && list_empty(&s->written);
 }
@@ -43,7 +43,7 @@ void spool_shrink(struct spool *s)
 	if (n > s->longest)
 		s->longest = n;
 	const bool half = n >= SHRINK_LEAST && n < s->longest / 2;
-	const bool gone = s->longest >= SHRINK_LEAST && empty(s);
+	const bool gone = s->longest >= SHRINK_LEAST && is_empty(s);
 	if (!half && !gone) {
 		if (calmed_down(s))
 			give_back(s);

@@ -23,7 +23,7 @@ bool spare_name(const char *name)
 	return false;
 }
 
-static bool usable(const struct spares *s, const char *name)
+static bool is_usable(const struct spares *s, const char *name)
 {
 	uint64_t size = 0;
 	int64_t changed_ms;
@@ -39,7 +39,7 @@ void spares_find(struct spares *s, int folder, uint64_t size)
 {
 	char name[SPARE_NAME];
 	*s = (struct spares){.folder = folder, .size = size};
-	while (s->n < SPARES_MAX && usable(s, name_of(s->n, name)))
+	while (s->n < SPARES_MAX && is_usable(s, name_of(s->n, name)))
 		s->n++;
 	for (unsigned i = s->n; i < SPARES_MAX; i++)
 		disk_unlink(folder, name_of(i, name));

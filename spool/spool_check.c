@@ -38,7 +38,7 @@ const char *check_fault_name(enum check_fault fault)
 	return name[fault];
 }
 
-static void tell(struct checking *c, struct check_finding f)
+static void tell_finding(struct checking *c, struct check_finding f)
 {
 	f.left = c->check->after_repair;
 	c->check->summary.faults++;
@@ -48,8 +48,8 @@ static void tell(struct checking *c, struct check_finding f)
 static void tell_file(struct checking *c, enum check_fault fault, const char *folder,
 		      const char *file, const char *reason)
 {
-	tell(c, (struct check_finding){
-			.fault = fault, .folder = folder, .file = file, .reason = reason});
+	tell_finding(c, (struct check_finding){
+				.fault = fault, .folder = folder, .file = file, .reason = reason});
 }
 
 static void tell_segment(struct checking *c, struct check_finding f)
@@ -57,7 +57,7 @@ static void tell_segment(struct checking *c, struct check_finding f)
 	char name[SEGMENT_NAME];
 	f.folder = "log";
 	f.file = segment_name(f.seq, name);
-	tell(c, f);
+	tell_finding(c, f);
 }
 
 static bool open_segment(struct checking *c, uint64_t seq, struct buf *error)
@@ -208,11 +208,11 @@ static void look_at_large(void *owner, const char *name)
 	if (!inventory_large(name, &id))
 		tell_file(c, CHECK_FOREIGN, "large", name, "not a file of this queue");
 	else if (!has_message(c, id))
-		tell(c, (struct check_finding){.fault = CHECK_ORPHAN,
-					       .folder = "large",
-					       .file = name,
-					       .id = id,
-					       .reason = "it belongs to no message"});
+		tell_finding(c, (struct check_finding){.fault = CHECK_ORPHAN,
+						       .folder = "large",
+						       .file = name,
+						       .id = id,
+						       .reason = "it belongs to no message"});
 }
 
 static bool read_log(struct checking *c, struct buf *error)
@@ -233,7 +233,7 @@ static bool read_log(struct checking *c, struct buf *error)
 	return true;
 }
 
-static void fini(struct checking *c)
+static void fini_checking(struct checking *c)
 {
 	struct journal none = {.emptied = false};
 	if (!c->stub)
@@ -264,6 +264,6 @@ bool spool_check(const struct conf *conf, struct check *check, struct buf *error
 		if (c.at.large >= 0)
 			disk_each(c.at.large, look_at_large, &c);
 	}
-	fini(&c);
+	fini_checking(&c);
 	return ok;
 }

@@ -28,7 +28,7 @@ struct spool_look {
 	bool unreadable; /* some page of the log */
 };
 
-static void receive(void *owner, struct note *note)
+static void receive_command(void *owner, struct note *note)
 {
 	struct spool_look *l = owner;
 	assert(note->type == SPOOL_COMMAND);
@@ -138,7 +138,7 @@ struct spool_look *spool_look_new(struct conf *conf, const char *folder, struct 
 	l->spool.conf = conf_ref(conf);
 	l->folder = mem_strdup(folder);
 	domains_init(&l->spool.domains);
-	l->spool.loop = loop_new("look", receive, NULL, l);
+	l->spool.loop = loop_new("look", receive_command, NULL, l);
 	bool ok = check_folders_open(&l->at, folder, &format, error);
 	if (ok && l->at.log < 0) {
 		buf_printf(error, "%s: there is no queue", folder);

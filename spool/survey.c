@@ -23,7 +23,7 @@ static uint64_t was_synced(const struct replay *r, size_t i, const struct scan *
 	return i + 1 < r->nsegment && !r->segment[i + 1]->head.first ? UINT64_MAX : 0;
 }
 
-static void judge(struct survey *v, const struct segment *g)
+static void judge_regions(struct survey *v, const struct segment *g)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		struct region *w = &v->region[i];
@@ -58,7 +58,7 @@ void survey_segment(struct survey *v, struct replay *r, size_t i)
 	v->sealed = scan.sealed;
 	v->unreadable = scan.unreadable;
 	v->cut_short = !scan.sealed && g->size < g->head.size;
-	judge(v, g);
+	judge_regions(v, g);
 	replay_said(r, g);
 	scan_fini(&scan);
 }

@@ -70,7 +70,7 @@ static void commit_some(struct spool *s)
 }
 
 /* Until then only those who are awaited, all of them, or who is in a hurry wake this thread. */
-static void gather(struct spool *s, int64_t wait_us)
+static void gather_stores(struct spool *s, int64_t wait_us)
 {
 	fine_timer_start(&s->gathered, wait_us);
 	mailbox_rest(&s->loop->mailbox, gather_awaited(&s->gather, under_way(s)));
@@ -98,7 +98,7 @@ static void set_timer(struct spool *s, bool at_once)
 	int64_t delay_ms = idle_ms(s);
 	int64_t wait_us = list_empty(&s->todo) || s->failing ? 0 : gather_us(s);
 	if (wait_us > 0 && !s->more) {
-		gather(s, wait_us);
+		gather_stores(s, wait_us);
 		if (delay_ms <= wait_us / 1000)
 			delay_ms = wait_us / 1000 + 1; /* all else comes after that commit */
 	} else if ((s->more || !list_empty(&s->todo)) && !s->failing) {

@@ -40,7 +40,7 @@ bool verify_large_lost(int large, uint64_t id, uint64_t size)
 	return bytes != size;
 }
 
-static bool readable(int fd, uint64_t size, uint32_t *sum)
+static bool is_readable(int fd, uint64_t size, uint32_t *sum)
 {
 	char *piece = mem_alloc(PIECE);
 	uint64_t at = 0;
@@ -66,7 +66,8 @@ static const char *verify_large(int large, uint64_t id, const struct envelope *e
 		return errno == ENOENT ? "the file of its content is missing"
 				       : "the file of its content cannot be opened";
 	const char *wrong = bytes != size ? "the file of its content is of the wrong size"
-			    : !readable(fd, size, &sum)	 ? "the file of its content cannot be read"
+			    : !is_readable(fd, size, &sum)
+				    ? "the file of its content cannot be read"
 			    : e->summed && sum != e->sum ? "the file of its content is damaged"
 							 : NULL;
 	disk_close(fd);
