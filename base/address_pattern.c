@@ -10,20 +10,20 @@
 #include <string.h>
 #include <strings.h>
 
-static bool same(char a, char b)
+static bool same_letter(char a, char b)
 {
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* Where a star did not take enough, the last one takes one more: no star before it could do better. */
-static bool glob(const char *pattern, const char *text)
+static bool fits_glob(const char *pattern, const char *text)
 {
 	const char *star = NULL, *again = NULL;
 	while (*text) {
 		if (*pattern == '*') {
 			star = ++pattern;
 			again = text;
-		} else if (*pattern && same(*pattern, *text)) {
+		} else if (*pattern && same_letter(*pattern, *text)) {
 			pattern++;
 			text++;
 		} else if (star) {
@@ -37,7 +37,7 @@ static bool glob(const char *pattern, const char *text)
 }
 
 /* Is it the domain behind the dot of the pattern, or below it? */
-static bool below(const char *pattern, const char *domain)
+static bool is_within(const char *pattern, const char *domain)
 {
 	size_t len = strlen(domain), tail = strlen(pattern);
 	if (len + 1 == tail)
@@ -48,8 +48,8 @@ static bool below(const char *pattern, const char *domain)
 static bool fits_domain(const char *pattern, const char *domain)
 {
 	pattern += *pattern == '@';
-	return *pattern == '.' && !strchr(pattern, '*') ? below(pattern, domain)
-							: glob(pattern, domain);
+	return *pattern == '.' && !strchr(pattern, '*') ? is_within(pattern, domain)
+							: fits_glob(pattern, domain);
 }
 
 static bool is_null(const char *pattern)
@@ -63,7 +63,7 @@ static bool pattern_fits_address(const char *pattern, const char *address)
 		return is_null(pattern) && !*address;
 	if (*pattern == '.' || *pattern == '@')
 		return fits_domain(pattern, mailaddr_domain(address));
-	return glob(pattern, address);
+	return fits_glob(pattern, address);
 }
 
 /* What stands behind the last at sign, or all of it where there is none, in the form of look-ups. */

@@ -61,7 +61,7 @@ static bool is_of(const struct condition_row *r, enum condition c)
 	return strcmp(rows[r->is].name, rows[c].name) == 0;
 }
 
-static struct condition_row *find(enum condition c, const char *subject)
+static struct condition_row *find_row(enum condition c, const char *subject)
 {
 	for (int i = 0; i < list.n; i++)
 		if (is_of(&list.row[i], c) && strcmp(list.row[i].subject, subject) == 0)
@@ -76,7 +76,7 @@ static enum log_level level_of(const struct condition_row *r, bool on)
 	return rows[r->is].stops ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING;
 }
 
-static void tell(const struct condition_row *r, bool on)
+static void log_row(const struct condition_row *r, bool on)
 {
 	char since[INTERNET_TIME_TEXT];
 	log_event(level_of(r, on), "condition", "name", rows[r->is].name, "subject",
@@ -85,7 +85,7 @@ static void tell(const struct condition_row *r, bool on)
 		  rows[r->is].remedy, "reason", on ? r->reason : NULL, NULL);
 }
 
-static void count(const struct condition_row *r, int n)
+static void count_row(const struct condition_row *r, int n)
 {
 	metric_cell_add(metric_cell(FAMILY_conditions, rows[r->is].name, NULL), n);
 	if (rows[r->is].stops)
@@ -111,32 +111,32 @@ static void put_reason(struct condition_row *r, const char *reason)
 	free(old);
 }
 
-static void add(enum condition c, const char *subject, const char *reason)
+static void add_row(enum condition c, const char *subject, const char *reason)
 {
 	if (list.n == CONDITIONS_MAX)
 		return;
 	struct condition_row *r = &list.row[list.n++];
 	*r = (struct condition_row){.is = c, .subject = mem_strdup(subject), .since_ms = date_ms()};
 	put_reason(r, reason);
-	count(r, 1);
-	tell(r, true);
+	count_row(r, 1);
+	log_row(r, true);
 }
 
 /* The same name, and more or less harm. */
 static void turn_into(struct condition_row *r, enum condition c)
 {
-	count(r, -1);
+	count_row(r, -1);
 	r->is = c;
-	count(r, 1);
-	tell(r, true);
+	count_row(r, 1);
+	log_row(r, true);
 }
 
 void condition_set(enum condition c, const char *subject, const char *reason)
 {
 	pthread_mutex_lock(&list.lock);
-	struct condition_row *r = find(c, subject);
+	struct condition_row *r = find_row(c, subject);
 	if (!r) {
-		add(c, subject, reason);
+		add_row(c, subject, reason);
 	} else {
 		put_reason(r, reason);
 		if (r->is != c)
@@ -151,10 +151,10 @@ static void row_fini(struct condition_row *r)
 	free(r->reason);
 }
 
-static void end(struct condition_row *r)
+static void end_row(struct condition_row *r)
 {
-	tell(r, false);
-	count(r, -1);
+	log_row(r, false);
+	count_row(r, -1);
 	row_fini(r);
 	list.n--;
 	memmove(r, r + 1, (size_t)(&list.row[list.n] - r) * sizeof *r);
@@ -163,9 +163,9 @@ static void end(struct condition_row *r)
 void condition_clear(enum condition c, const char *subject)
 {
 	pthread_mutex_lock(&list.lock);
-	struct condition_row *r = find(c, subject);
+	struct condition_row *r = find_row(c, subject);
 	if (r)
-		end(r);
+		end_row(r);
 	pthread_mutex_unlock(&list.lock);
 }
 
@@ -182,11 +182,11 @@ void condition_clear_all(enum condition c)
 	pthread_mutex_lock(&list.lock);
 	for (int i = list.n - 1; i >= 0; i--)
 		if (is_of(&list.row[i], c))
-			end(&list.row[i]);
+			end_row(&list.row[i]);
 	pthread_mutex_unlock(&list.lock);
 }
 
-static void copy(struct conditions *to, bool stopping)
+static void copy_rows(struct conditions *to, bool stopping)
 {
 	for (int i = 0; i < list.n; i++) {
 		const struct condition_row *r = &list.row[i];
@@ -205,8 +205,8 @@ void conditions_take(struct conditions *to)
 	pthread_mutex_lock(&list.lock);
 	name_all();
 	to->row = mem_zalloc((size_t)(list.n + 1) * sizeof *to->row);
-	copy(to, true);
-	copy(to, false);
+	copy_rows(to, true);
+	copy_rows(to, false);
 	pthread_mutex_unlock(&list.lock);
 }
 

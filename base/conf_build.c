@@ -45,7 +45,7 @@ static void set_list(struct builder *b, const struct conf_setting *s, struct con
 	}
 }
 
-static void apply(struct builder *b, const struct conf_block *block, void *section)
+static void apply_block(struct builder *b, const struct conf_block *block, void *section)
 {
 	for (int i = 0; i < block->nsetting; i++) {
 		const struct conf_setting *s = &block->setting[i];
@@ -71,7 +71,7 @@ static int count_blocks(const struct builder *b, int kind, const char *title)
 	return n;
 }
 
-static void title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
+static void set_title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
 	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS || kind == CONF_KIND_DKIM;
 	t->title = folded ? name_key(text) : mem_strdup(text);
@@ -98,12 +98,12 @@ static void clone_transport(struct builder *b, const struct conf_block *block,
 static void build_transport(struct builder *b, const struct conf_block *block)
 {
 	struct conf_transport *t = &b->conf->transport[b->conf->ntransport++];
-	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
-	      block ? block->line : 0);
+	set_title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
+		  block ? block->line : 0);
 	if (block && block->like)
 		clone_transport(b, block, t);
 	if (block)
-		apply(b, block, t);
+		apply_block(b, block, t);
 }
 
 /* "smtp" first, wherever the file has it; then the others in their order. */
@@ -133,15 +133,15 @@ static int build_titled(struct builder *b, enum conf_kind kind, char *sections, 
 		if (block->kind != (int)kind)
 			continue;
 		void *section = sections + (size_t)n++ * size;
-		title(section, kind, block->title, block->line);
-		apply(b, block, section);
+		set_title(section, kind, block->title, block->line);
+		apply_block(b, block, section);
 	}
 	if (always)
-		title((void *)(sections + (size_t)n++ * size), kind, always, 0);
+		set_title((void *)(sections + (size_t)n++ * size), kind, always, 0);
 	return n;
 }
 
-static void *room(const struct builder *b, enum conf_kind kind)
+static void *alloc_sections(const struct builder *b, enum conf_kind kind)
 {
 	return mem_zalloc((size_t)(count_blocks(b, kind, NULL) + 1) * conf_sections[kind].size);
 }
@@ -151,7 +151,7 @@ static void build_single(struct builder *b, enum conf_kind kind, void *section)
 	set_defaults(kind, section);
 	for (int i = 0; i < b->from->nblock; i++)
 		if (b->from->block[i].kind == (int)kind)
-			apply(b, &b->from->block[i], section);
+			apply_block(b, &b->from->block[i], section);
 }
 
 void conf_build_section(const struct conf_block *block, const struct conf_section *s, void *section,
@@ -160,7 +160,7 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	struct builder b = {.file = file, .lines = lines, .faults = faults};
 	for (int i = 0; i < s->nrow; i++)
 		conf_value_default(&s->row[i], conf_place(section, &s->row[i]));
-	apply(&b, block, section);
+	apply_block(&b, block, section);
 }
 
 static struct conf_provider *provider_of_title(const struct conf *c, const char *title)
@@ -171,7 +171,7 @@ static struct conf_provider *provider_of_title(const struct conf *c, const char 
 	return NULL;
 }
 
-static bool gives(const struct conf_block *block, const char *setting)
+static bool has_setting(const struct conf_block *block, const char *setting)
 {
 	for (int i = 0; i < block->nsetting; i++)
 		if (strcmp(block->setting[i].row->name, setting) == 0)
@@ -186,14 +186,14 @@ static void take_provider(struct builder *b, const struct conf_block *block, con
 	struct conf_provider *p = provider_of_title(b->conf, block->title);
 	if (!p) {
 		p = &b->conf->provider[b->conf->nprovider++];
-		title((struct conf_titled *)p, CONF_KIND_PROVIDER, block->title, block->line);
+		set_title((struct conf_titled *)p, CONF_KIND_PROVIDER, block->title, block->line);
 	}
-	apply(&of_file, block, p);
+	apply_block(&of_file, block, p);
 	p->file = file;
 	p->line = block->line;
-	if (gives(block, "mx") || !p->mx_file)
+	if (has_setting(block, "mx") || !p->mx_file)
 		p->mx_file = file;
-	if (gives(block, "transport"))
+	if (has_setting(block, "transport"))
 		p->by_file = file;
 }
 
@@ -233,17 +233,17 @@ static void build_providers(struct builder *b)
 static void build_flow(struct builder *b, const struct conf_block *block)
 {
 	struct conf_flow *f = &b->conf->flow[b->conf->nflow++];
-	title((struct conf_titled *)f, CONF_KIND_FLOW, block ? block->title : "*",
-	      block ? block->line : 0);
+	set_title((struct conf_titled *)f, CONF_KIND_FLOW, block ? block->title : "*",
+		  block ? block->line : 0);
 	if (f != b->conf->flow)
 		copy_section(CONF_KIND_FLOW, f, b->conf->flow);
 	if (block)
-		apply(b, block, f);
+		apply_block(b, block, f);
 }
 
 static void build_flows(struct builder *b)
 {
-	b->conf->flow = room(b, CONF_KIND_FLOW);
+	b->conf->flow = alloc_sections(b, CONF_KIND_FLOW);
 	if (count_blocks(b, CONF_KIND_FLOW, "*") == 0)
 		build_flow(b, NULL);
 	for (int pass = 0; pass < 2; pass++) {
@@ -284,22 +284,22 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_EVENTS, &c->events);
 	build_single(&b, CONF_KIND_CLUSTER, &c->cluster);
 	build_transports(&b);
-	c->listener = room(&b, CONF_KIND_LISTENER);
+	c->listener = alloc_sections(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
 				    count_blocks(&b, CONF_KIND_LISTENER, NULL) ? NULL : "smtp");
-	c->route = room(&b, CONF_KIND_ROUTE);
+	c->route = alloc_sections(&b, CONF_KIND_ROUTE);
 	c->route_is_default = count_blocks(&b, CONF_KIND_ROUTE, "*") == 0;
 	c->nroute = build_titled(&b, CONF_KIND_ROUTE, (char *)c->route,
 				 c->route_is_default ? "*" : NULL);
-	c->alias = room(&b, CONF_KIND_ALIAS);
+	c->alias = alloc_sections(&b, CONF_KIND_ALIAS);
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
-	c->limit = room(&b, CONF_KIND_LIMIT);
+	c->limit = alloc_sections(&b, CONF_KIND_LIMIT);
 	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
-	c->milter = room(&b, CONF_KIND_MILTER);
+	c->milter = alloc_sections(&b, CONF_KIND_MILTER);
 	c->nmilter = build_titled(&b, CONF_KIND_MILTER, (char *)c->milter, NULL);
-	c->dkim = room(&b, CONF_KIND_DKIM);
+	c->dkim = alloc_sections(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
-	c->source = room(&b, CONF_KIND_SOURCE);
+	c->source = alloc_sections(&b, CONF_KIND_SOURCE);
 	c->nsource = build_titled(&b, CONF_KIND_SOURCE, (char *)c->source, NULL);
 	build_providers(&b);
 	build_flows(&b);

@@ -616,7 +616,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 }
 
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
-static bool trusts(const struct conf *f)
+static bool has_trusting_policy(const struct conf *f)
 {
 	for (int i = 0; i < f->ntransport; i++)
 		if (tls_policy_trusts(f->transport[i].tls))
@@ -642,10 +642,11 @@ static void load_authorities(struct check *c)
 	struct conf *f = c->conf;
 	struct buf error = {0};
 	bool given = conf_lines_find(c->lines, &f->tls.ca, -1, 0) > 0;
-	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0 || takes_requiretls(f)))
+	if (!*f->tls.ca ||
+	    !(given || has_trusting_policy(f) || f->tls_policy.n > 0 || takes_requiretls(f)))
 		return;
 	f->authorities = tls_authorities_new(f->tls.ca, &error);
-	if (!f->authorities && (given || trusts(f)))
+	if (!f->authorities && (given || has_trusting_policy(f)))
 		FAULT(c, &f->tls.ca, -1, 1, "ca: %s", buf_cstr(&error));
 	buf_fini(&error);
 }

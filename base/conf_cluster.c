@@ -7,7 +7,7 @@
 #define FAULT(place, ...)                                                                          \
 	conf_fault(faults, c->file, conf_lines_find(lines, (place), -1, 1), __VA_ARGS__)
 
-static bool reachable(const char *where)
+static bool is_server_address(const char *where)
 {
 	char *host;
 	int port;
@@ -19,7 +19,7 @@ static bool reachable(const char *where)
 	return good;
 }
 
-static bool printable(const char *text)
+static bool is_printable(const char *text)
 {
 	for (; *text; text++)
 		if (*text <= ' ' || *text > '~')
@@ -36,14 +36,14 @@ void conf_cluster_check(const struct conf *c, const struct conf_lines *lines,
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
 		if (**files[i] && **files[i] != '/')
 			FAULT(files[i], "cluster: \"%s\" is not an absolute path", *files[i]);
-	if (!printable(k->name))
+	if (!is_printable(k->name))
 		FAULT(&k->name, "cluster: name \"%s\" has blanks or is not ASCII", k->name);
-	if (!printable(k->redis_prefix))
+	if (!is_printable(k->redis_prefix))
 		FAULT(&k->redis_prefix, "cluster: redis_prefix \"%s\" has blanks or is not ASCII",
 		      k->redis_prefix);
 	if (!*k->redis)
 		return;
-	if (!reachable(k->redis))
+	if (!is_server_address(k->redis))
 		FAULT(&k->redis,
 		      "cluster: redis \"%s\" is not HOST:PORT, ADDRESS:PORT, nor unix:/its/socket",
 		      k->redis);

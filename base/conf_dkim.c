@@ -43,7 +43,7 @@ static bool header_good(const char *name)
 	return header_field_name(line, len + 1) == len;
 }
 
-static bool ascii(const char *s)
+static bool is_ascii(const char *s)
 {
 	while (*s && (unsigned char)*s < 128)
 		s++;
@@ -53,9 +53,10 @@ static bool ascii(const char *s)
 static void check_section(const struct conf *c, const struct conf_dkim *d,
 			  const struct conf_lines *lines, struct conf_faults *faults)
 {
-	if (!ascii(d->title) || !conf_host_good(d->title + (d->title[0] == '.')))
+	if (!is_ascii(d->title) || !conf_host_good(d->title + (d->title[0] == '.')))
 		FAULT(d, -1, "dkim: \"%s\" is not a domain, nor one with a dot in front%s",
-		      d->title, ascii(d->title) ? "" : "; beyond ASCII it is written as xn--...");
+		      d->title,
+		      is_ascii(d->title) ? "" : "; beyond ASCII it is written as xn--...");
 	if (!conf_dkim_selector_good(d->selector))
 		FAULT(&d->selector, -1, "dkim \"%s\": %s \"%s\"", d->title,
 		      *d->selector ? "that is no selector:" : "it needs a selector, not",
@@ -84,7 +85,7 @@ static int by_title(const void *a, const void *b)
 	return differs ? differs : (x > y) - (x < y);
 }
 
-static void sort(struct conf *c)
+static void sort_sections(struct conf *c)
 {
 	c->dkim_sorted = mem_alloc((size_t)(c->ndkim + 1) * sizeof *c->dkim_sorted);
 	for (int i = 0; i < c->ndkim; i++)
@@ -94,7 +95,7 @@ static void sort(struct conf *c)
 
 void conf_dkim_check(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
 {
-	sort(c);
+	sort_sections(c);
 	if (*c->dkim_also && !conf_host_good(c->dkim_also))
 		conf_fault(faults, c->file, conf_lines_find(lines, &c->dkim_also, -1, 1),
 			   "dkim_also \"%s\" is not a domain", c->dkim_also);
@@ -122,7 +123,7 @@ static int first_at(const struct conf *c, const char *title)
 	return low;
 }
 
-static int find(const struct conf *c, const char *title, const struct conf_dkim *found[])
+static int find_titled(const struct conf *c, const char *title, const struct conf_dkim *found[])
 {
 	int n = 0, at = first_at(c, title);
 	while (n < CONF_DKIM_MAX && at + n < c->ndkim &&
@@ -136,9 +137,9 @@ static int find(const struct conf *c, const char *title, const struct conf_dkim 
 int conf_dkim_find(const struct conf *c, const char *domain,
 		   const struct conf_dkim *found[CONF_DKIM_MAX])
 {
-	int n = c->ndkim > 0 ? find(c, domain, found) : 0;
+	int n = c->ndkim > 0 ? find_titled(c, domain, found) : 0;
 	for (const char *dot = domain; c->ndkim > 0 && n == 0 && (dot = strchr(dot, '.')); dot++)
-		n = find(c, dot, found);
+		n = find_titled(c, dot, found);
 	return n;
 }
 
@@ -150,7 +151,7 @@ void conf_dkim_names(const struct conf_dkim *const found[], int n, struct buf *t
 }
 
 /* Why it can't sign; NULL: it can. */
-static const char *wrong(EVP_PKEY *key)
+static const char *key_fault(EVP_PKEY *key)
 {
 	switch (EVP_PKEY_get_base_id(key)) {
 	case EVP_PKEY_ED25519:
@@ -163,7 +164,7 @@ static const char *wrong(EVP_PKEY *key)
 	}
 }
 
-static const char *reason(void)
+static const char *read_error(void)
 {
 	unsigned long e = ERR_peek_last_error();
 	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
@@ -176,13 +177,13 @@ void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_
 	for (int i = 0; i < c->ndkim; i++) {
 		struct conf_dkim *d = &c->dkim[i];
 		d->loaded = tls_keys_private(d->key);
-		const char *why = d->loaded ? wrong(d->loaded) : NULL;
+		const char *why = d->loaded ? key_fault(d->loaded) : NULL;
 		if (!d->loaded)
-			FAULT(&d->key, -1, "key %s cannot be read: %s", d->key, reason());
+			FAULT(&d->key, -1, "key %s cannot be read: %s", d->key, read_error());
 		else if (why)
 			FAULT(&d->key, -1, "the key in %s %s", d->key, why);
 		else if (!(d->signing = tls_keys_signing(d->loaded)))
-			FAULT(&d->key, -1, "the key in %s can not sign: %s", d->key, reason());
+			FAULT(&d->key, -1, "the key in %s can not sign: %s", d->key, read_error());
 		ERR_clear_error();
 	}
 }

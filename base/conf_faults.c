@@ -29,7 +29,7 @@ void conf_fault(struct conf_faults *f, const char *file, int line, const char *f
 }
 
 /* Stable, and by line within a file; the files in the order in which they were read. */
-static void sort(struct conf_faults *f)
+static void sort_faults(struct conf_faults *f)
 {
 	for (int i = 1; i < f->n; i++) {
 		struct conf_fault moved = f->fault[i];
@@ -46,7 +46,7 @@ static void sort(struct conf_faults *f)
 
 void conf_faults_say(struct conf_faults *f, struct buf *to)
 {
-	sort(f);
+	sort_faults(f);
 	for (int i = 0; i < f->n; i++)
 		buf_printf(to, "%s:%d: %s\n", f->fault[i].file, f->fault[i].line, f->fault[i].text);
 }

@@ -38,7 +38,7 @@ static void check_section(const struct conf *c, struct conf_milter *m,
 		      m->address);
 }
 
-static const struct conf_milter *find(const struct conf *c, const char *title)
+static const struct conf_milter *find_milter(const struct conf *c, const char *title)
 {
 	for (int i = 0; i < c->nmilter; i++)
 		if (strcmp(c->milter[i].title, title) == 0)
@@ -47,8 +47,9 @@ static const struct conf_milter *find(const struct conf *c, const char *title)
 }
 
 /* A filter of the listener's, named by item `i` of its milters. */
-static void pass(const struct conf *c, struct conf_listener *l, int i, const struct conf_milter *m,
-		 const struct conf_lines *lines, struct conf_faults *faults)
+static void add_milter(const struct conf *c, struct conf_listener *l, int i,
+		       const struct conf_milter *m, const struct conf_lines *lines,
+		       struct conf_faults *faults)
 {
 	for (int j = 0; j < l->npasses; j++)
 		if (l->passes[j] == m) {
@@ -67,14 +68,14 @@ static void check_listener(const struct conf *c, struct conf_listener *l,
 {
 	for (int i = 0; i < l->milters.n; i++) {
 		const char *name = l->milters.item[i];
-		const struct conf_milter *m = find(c, name);
+		const struct conf_milter *m = find_milter(c, name);
 		if (m)
-			pass(c, l, i, m, lines, faults);
+			add_milter(c, l, i, m, lines, faults);
 		else if (strcmp(name, "*") != 0)
 			FAULT(&l->milters, i, l->line, "there is no milter \"%s\"", name);
 		else
 			for (int k = 0; k < c->nmilter; k++)
-				pass(c, l, i, &c->milter[k], lines, faults);
+				add_milter(c, l, i, &c->milter[k], lines, faults);
 	}
 }
 

@@ -8,7 +8,7 @@
 #define FAULT(place, ...)                                                                          \
 	conf_fault(faults, c->file, conf_lines_find(lines, (place), -1, 1), __VA_ARGS__)
 
-static bool reachable(const char *where)
+static bool is_server_address(const char *where)
 {
 	char *host;
 	int port;
@@ -25,7 +25,7 @@ static bool all_reachable(const char *servers)
 	int n = 0;
 	bool good = true;
 	for (char *s = strtok_r(text, ", ", &save); s; s = strtok_r(NULL, ", ", &save)) {
-		good &= reachable(s);
+		good &= is_server_address(s);
 		n++;
 	}
 	free(text);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Is name the setting, or the section, that full is or lies in? */
-static bool wanted(const char *full, const char *name)
+static bool is_wanted(const char *full, const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
 	return !name || (strncmp(full, name, len) == 0 && (full[len] == '\0' || full[len] == '.'));
@@ -54,5 +54,5 @@ static bool print_all(const struct conf *c, const char *name,
 
 bool conf_print(const struct conf *c, const char *name, struct buf *to)
 {
-	return print_all(c, name, wanted, to) || (name && print_all(c, name, last_part, to));
+	return print_all(c, name, is_wanted, to) || (name && print_all(c, name, last_part, to));
 }

@@ -6,7 +6,7 @@
 enum { COLUMNS = 78 };
 
 /* A comment, wrapped. */
-static void remark(struct buf *to, const char *indent, const char *text)
+static void put_remark(struct buf *to, const char *indent, const char *text)
 {
 	size_t room = COLUMNS - strlen(indent);
 	while (*text) {
@@ -45,14 +45,14 @@ static void print_choices(const struct conf_row *row, const char *indent, struct
 	for (const char *c = row->choices; *c; c++)
 		buf_printf(&words, *c == '|' ? ", " : "%c", *c);
 	buf_puts(&words, ".");
-	remark(to, indent, buf_cstr(&words));
+	put_remark(to, indent, buf_cstr(&words));
 	buf_fini(&words);
 }
 
 static void sample_rows(const struct conf_section *s, const char *indent, struct buf *to)
 {
 	for (int i = 0; i < s->nrow; i++) {
-		remark(to, indent, s->row[i].sentence);
+		put_remark(to, indent, s->row[i].sentence);
 		if (s->row[i].type == CONF_choice)
 			print_choices(&s->row[i], indent, to);
 		buf_printf(to, "%s#%s = ", indent, s->row[i].name);
@@ -65,7 +65,7 @@ static void remark_row(const struct conf_row *row, struct buf *to)
 {
 	struct buf text = {0};
 	buf_printf(&text, "%s: %s", row->name, row->sentence);
-	remark(to, "", buf_cstr(&text));
+	put_remark(to, "", buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -90,16 +90,17 @@ void conf_sample(struct buf *to)
 		[CONF_KIND_DKIM] = "dkim \"example.org\" { selector = \"s1\"  key = "
 				   "\"/etc/sluice/dkim/s1.pem\" }",
 	};
-	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
-	remark(to, "",
-	       "Durations: 500ms 30s 5m 1h 5d. Sizes: 500 64k 10m 1g. Values with blanks or one of "
-	       "# = { } ( ) , go in quotes.");
+	put_remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
+	put_remark(to, "",
+		   "Durations: 500ms 30s 5m 1h 5d. Sizes: 500 64k 10m 1g. Values with blanks or "
+		   "one of "
+		   "# = { } ( ) , go in quotes.");
 	buf_puts(to, "\n");
 	sample_rows(&conf_sections[CONF_KIND_GLOBAL], "", to);
 	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
 		const struct conf_section *s = &conf_sections[kind];
 		buf_puts(to, "\n");
-		remark(to, "", s->sentence);
+		put_remark(to, "", s->sentence);
 		if (examples[kind]) {
 			for (int i = 0; s->nrow > 1 && i < s->nrow; i++)
 				remark_row(&s->row[i], to);
@@ -116,7 +117,7 @@ void conf_sample(struct buf *to)
 }
 
 /* Text for mdoc: no line may look like a request, no backslash like an escape. */
-static void roff(struct buf *to, const char *text)
+static void put_roff(struct buf *to, const char *text)
 {
 	if (*text == '.' || *text == '\'')
 		buf_puts(to, "\\&");
@@ -146,14 +147,14 @@ static void manual_row(const struct conf_row *row, struct buf *to)
 	struct buf text = {0};
 	buf_printf(to, ".It Ic %s No = Ar %s\n", row->name,
 		   row->type == CONF_choice ? row->choices : types[row->type]);
-	roff(to, row->sentence);
+	put_roff(to, row->sentence);
 	buf_puts(to, "\n");
 	if (row->type == CONF_number || row->type == CONF_duration || row->type == CONF_size ||
 	    row->type == CONF_percent)
 		manual_range(row, to);
 	print_default(row, &text);
 	buf_puts(to, "Default: ");
-	roff(to, buf_cstr(&text));
+	put_roff(to, buf_cstr(&text));
 	buf_puts(to, row->reload ? ".\n" : ".\nTakes effect at the next start.\n");
 	buf_fini(&text);
 }
@@ -166,7 +167,7 @@ void conf_manual(struct buf *to)
 			buf_puts(to, ".Ss Global settings\n");
 		else
 			buf_printf(to, ".Ss %s%s\n", s->name, s->titled ? " \\(dqNAME\\(dq" : "");
-		roff(to, s->sentence);
+		put_roff(to, s->sentence);
 		buf_puts(to, "\n.Bl -tag -width Ds\n");
 		for (int i = 0; i < s->nrow; i++)
 			manual_row(&s->row[i], to);

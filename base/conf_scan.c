@@ -56,14 +56,14 @@ static void add_word(struct scanner *s, const char *text, size_t len)
 	s->word[s->nword++] = mem_strndup(text, len);
 }
 
-static void copy(struct scanner *s, size_t len)
+static void copy_bytes(struct scanner *s, size_t len)
 {
 	buf_append(&s->scan->clean, s->at, len);
 	s->at += len;
 }
 
 /* Blanks in its place; its lines stay. */
-static void blank(struct scanner *s, size_t len)
+static void blank_out(struct scanner *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		buf_puts(&s->scan->clean, s->at[i] == '\n' ? "\n" : " ");
@@ -85,7 +85,7 @@ static bool pass_unterminated(struct scanner *s, const char *line_end)
 
 /* A string never goes on over the end of its line, so that a forgotten quote is found where it
  * is. */
-static bool quoted(struct scanner *s)
+static bool scan_quoted(struct scanner *s)
 {
 	char quote = *s->at;
 	const char *begin = s->at + 1, *end = begin;
@@ -94,21 +94,21 @@ static bool quoted(struct scanner *s)
 	if (*end != quote)
 		return pass_unterminated(s, end);
 	add_word(s, begin, (size_t)(end - begin));
-	copy(s, 1);
+	copy_bytes(s, 1);
 	while (s->at < end) {
 		if (*s->at == '\\')
-			copy(s, 2);
+			copy_bytes(s, 2);
 		else if (quote == '"' && s->at[0] == '$' && s->at[1] == '{')
 			buf_puts(&s->scan->clean, "\\$"), s->at++;
 		else
-			copy(s, 1);
+			copy_bytes(s, 1);
 	}
 	s->word_end = buf_len(&s->scan->clean);
-	copy(s, 1);
+	copy_bytes(s, 1);
 	return true;
 }
 
-static void unquoted(struct scanner *s)
+static void scan_unquoted(struct scanner *s)
 {
 	size_t len = strcspn(s->at, " #\"'\t\r\n={}()+,");
 	if (len >= 1 && s->at[len - 1] == '$' && s->at[len] == '{')
@@ -119,11 +119,11 @@ static void unquoted(struct scanner *s)
 		conf_fault(s->faults, s->file, s->line,
 			   "* outside of quotes: put what it belongs to in quotes");
 	if (len == 0) {
-		copy(s, 1); /* for libconfuse to judge */
+		copy_bytes(s, 1); /* for libconfuse to judge */
 		return;
 	}
 	add_word(s, s->at, len);
-	copy(s, len);
+	copy_bytes(s, len);
 	s->word_end = buf_len(&s->scan->clean);
 }
 
@@ -150,7 +150,7 @@ static void open_brace(struct scanner *s)
 			s->section_line = s->nword > 0 ? s->word_line : s->line;
 		end_statement(s);
 	}
-	copy(s, 1);
+	copy_bytes(s, 1);
 }
 
 static void close_brace(struct scanner *s)
@@ -160,7 +160,7 @@ static void close_brace(struct scanner *s)
 	else if (s->depth > 0)
 		s->depth--;
 	end_statement(s);
-	copy(s, 1);
+	copy_bytes(s, 1);
 }
 
 static bool block_comment(struct scanner *s)
@@ -170,28 +170,28 @@ static bool block_comment(struct scanner *s)
 		conf_fault(s->faults, s->file, s->line, "unterminated comment");
 		return false;
 	}
-	blank(s, (size_t)(end + 2 - s->at));
+	blank_out(s, (size_t)(end + 2 - s->at));
 	return true;
 }
 
 /* False at a fault behind which nothing can be made out. */
-static bool step(struct scanner *s)
+static bool scan_piece(struct scanner *s)
 {
 	switch (*s->at) {
 	case '#':
-		blank(s, strcspn(s->at, "\n"));
+		blank_out(s, strcspn(s->at, "\n"));
 		return true;
 	case '/':
 		if (s->at[1] == '/')
-			blank(s, strcspn(s->at, "\n"));
+			blank_out(s, strcspn(s->at, "\n"));
 		else if (s->at[1] == '*')
 			return block_comment(s);
 		else
-			unquoted(s);
+			scan_unquoted(s);
 		return true;
 	case '"':
 	case '\'':
-		return quoted(s);
+		return scan_quoted(s);
 	case '{':
 		open_brace(s);
 		return true;
@@ -200,14 +200,14 @@ static bool step(struct scanner *s)
 		return true;
 	case '=':
 		s->assigned = true;
-		copy(s, 1);
+		copy_bytes(s, 1);
 		return true;
 	case '\n':
 		s->line++;
-		copy(s, 1);
+		copy_bytes(s, 1);
 		return true;
 	default:
-		unquoted(s);
+		scan_unquoted(s);
 		return true;
 	}
 }
@@ -219,7 +219,7 @@ void conf_scan(struct conf_scan *scan, const char *text, const char *file,
 	*scan = (struct conf_scan){0};
 	bool whole = true;
 	while (whole && *s.at)
-		whole = step(&s);
+		whole = scan_piece(&s);
 	if (whole && s.in_list)
 		conf_fault(faults, file, s.list_line, "this list is never closed: } is missing");
 	else if (whole && s.depth > 0)
@@ -240,7 +240,7 @@ bool conf_scan_find(const char *text, const char *name, char **value)
 			    .wanted = name};
 	bool whole = true;
 	while (whole && *s.at)
-		whole = step(&s);
+		whole = scan_piece(&s);
 	end_statement(&s);
 	conf_scan_fini(&scan);
 	conf_faults_fini(&unused);

@@ -56,7 +56,7 @@ static struct item read_item(const char *text)
 	return it;
 }
 
-static bool same(const union address *a, const union address *b)
+static bool same_address(const union address *a, const union address *b)
 {
 	char mine[ADDRESS_WHERE_MAX], other[ADDRESS_WHERE_MAX];
 	return strcmp(address_where(a, mine), address_where(b, other)) == 0;
@@ -68,7 +68,7 @@ static const struct conf_source *who_has(const struct conf *c, const struct conf
 {
 	for (const struct conf_source *s = c->source; s <= upto; s++)
 		for (int i = 0; i < s->nbind; i++)
-			if (same(&s->bind[i], a))
+			if (same_address(&s->bind[i], a))
 				return s;
 	return NULL;
 }

@@ -32,7 +32,7 @@ static bool find_unit(const struct unit *u, const char *name, int64_t *worth)
 }
 
 /* A whole number in front; *rest is what follows. */
-static bool whole(const char *text, const char **rest, int64_t *value)
+static bool read_whole(const char *text, const char **rest, int64_t *value)
 {
 	char *end;
 	errno = 0;
@@ -57,7 +57,7 @@ bool conf_amount_parse(enum conf_type type, const char *text, int64_t *value, st
 {
 	const char *rest;
 	int64_t n, worth = 1;
-	if (!whole(text, &rest, &n))
+	if (!read_whole(text, &rest, &n))
 		return not_a(type, text, why);
 	if (type == CONF_duration && !(n == 0 && *rest == '\0') && !find_unit(times, rest, &worth))
 		return not_a(type, text, why);
@@ -96,10 +96,10 @@ void conf_amount_print(enum conf_type type, int64_t value, struct buf *to)
 }
 
 /* A number with up to six digits behind the point: so many of the scale it is given in. */
-static bool fraction(const char *text, const char **rest, int64_t *value, int64_t *scale)
+static bool read_fraction(const char *text, const char **rest, int64_t *value, int64_t *scale)
 {
 	*scale = 1;
-	if (!whole(text, rest, value) || *value < 0)
+	if (!read_whole(text, rest, value) || *value < 0)
 		return false;
 	if (**rest != '.')
 		return true;
@@ -132,9 +132,9 @@ bool conf_rate_parse(const char *text, struct conf_rate *to, struct buf *why)
 	*to = (struct conf_rate){0, 1000};
 	if (*text == '\0')
 		return true;
-	bool good = fraction(text, &rest, &events, &scale) && *rest++ == '/';
+	bool good = read_fraction(text, &rest, &events, &scale) && *rest++ == '/';
 	if (good && isdigit((unsigned char)*rest))
-		good = whole(rest, &rest, &times_unit) && times_unit > 0;
+		good = read_whole(rest, &rest, &times_unit) && times_unit > 0;
 	good = good && find_unit(times, rest, &worth) &&
 	       !__builtin_mul_overflow(times_unit, worth, &worth) &&
 	       !__builtin_mul_overflow(worth, scale, &worth);

@@ -116,16 +116,16 @@ void envelope_add_history(struct envelope *e, const struct history *h)
 	e->nhistory++;
 }
 
-static bool same(const struct verdict *a, const struct verdict *b)
+static bool same_verdict(const struct verdict *a, const struct verdict *b)
 {
 	return a == b || (a->when_ms == b->when_ms && a->class == b->class && a->code == b->code &&
 			  strcmp(a->text, b->text) == 0 && strcmp(a->host, b->host) == 0);
 }
 
-static bool remembered(const struct envelope *e, const struct verdict *v)
+static bool is_remembered(const struct envelope *e, const struct verdict *v)
 {
 	for (uint32_t i = e->nhistory; i > 0; i--)
-		if (same(e->history[i - 1].verdict, v))
+		if (same_verdict(e->history[i - 1].verdict, v))
 			return true;
 	return false;
 }
@@ -136,7 +136,7 @@ void envelope_remember(struct envelope *e)
 	int added = 0;
 	for (uint32_t i = 0; i < e->nrcpt && added < ENVELOPE_HISTORY_ROUND; i++) {
 		struct verdict *v = e->rcpt[i].last;
-		if (!v || v == before || remembered(e, v))
+		if (!v || v == before || is_remembered(e, v))
 			continue;
 		before = v;
 		struct history h = {.round = e->rounds, .recipient = i, .verdict = v};

@@ -73,7 +73,7 @@ int64_t fact_stamp(int64_t known, int64_t wall_ms)
 	return wall_ms > known ? wall_ms : known + 1;
 }
 
-static bool newer(const struct fact_part *a, const struct fact_part *b)
+static bool is_newer(const struct fact_part *a, const struct fact_part *b)
 {
 	if (!a->text || !b->text || a->stamp != b->stamp)
 		return a->text && (!b->text || a->stamp > b->stamp);
@@ -85,7 +85,7 @@ unsigned fact_merge(struct fact *known, const struct fact *heard)
 	unsigned changed = 0;
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++) {
 		const struct fact_part *p = &heard->part[i];
-		if (!newer(p, &known->part[i]))
+		if (!is_newer(p, &known->part[i]))
 			continue;
 		fact_set(known, (enum fact_which)i, p->stamp, p->node, p->text);
 		changed |= 1U << i;

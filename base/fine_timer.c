@@ -6,7 +6,7 @@
 
 enum { A_SECOND_US = 1000000, A_MILLISECOND_US = 1000 };
 
-static void set(const struct fine_timer *t, int64_t us)
+static void arm_timer(const struct fine_timer *t, int64_t us)
 {
 	struct itimerspec in = {
 		.it_value = {.tv_sec = us / A_SECOND_US, .tv_nsec = us % A_SECOND_US * 1000}};
@@ -50,7 +50,7 @@ void fine_timer_start(struct fine_timer *t, int64_t delay_us)
 		loop_timer_in(t->loop, &t->coarse,
 			      (delay_us + A_MILLISECOND_US - 1) / A_MILLISECOND_US);
 	else
-		set(t, delay_us > 0 ? delay_us : 1);
+		arm_timer(t, delay_us > 0 ? delay_us : 1);
 }
 
 void fine_timer_stop(struct fine_timer *t)
@@ -61,5 +61,5 @@ void fine_timer_stop(struct fine_timer *t)
 	timer_stop(&t->loop->timers, &t->coarse);
 	ev_clear_pending(t->loop->ev, &t->watcher);
 	if (t->fd >= 0)
-		set(t, 0);
+		arm_timer(t, 0);
 }

@@ -32,7 +32,7 @@ void address_list_free(struct address_list *l)
 	*l = (struct address_list){0};
 }
 
-static void spoil(struct cursor *c, const char *why)
+static void spoil_reading(struct cursor *c, const char *why)
 {
 	if (!c->failed && c->error)
 		buf_puts(c->error, why);
@@ -58,7 +58,7 @@ static void skip_comment(struct cursor *c)
 			depth--;
 	} while (depth > 0 && c->at < c->end);
 	if (depth > 0)
-		spoil(c, "a comment is not closed");
+		spoil_reading(c, "a comment is not closed");
 }
 
 static void skip_blanks(struct cursor *c)
@@ -91,7 +91,7 @@ static void take_enclosed(struct cursor *c, char close)
 		if (byte == close)
 			return;
 	}
-	spoil(c, "a quotation or bracket is not closed");
+	spoil_reading(c, "a quotation or bracket is not closed");
 }
 
 static void take_atom(struct cursor *c)
@@ -137,12 +137,12 @@ static void forget_words(struct cursor *c)
 }
 
 /* What was gathered is an address; nothing gathered is an empty place in a list. */
-static void add(struct cursor *c)
+static void add_gathered(struct cursor *c)
 {
 	if (c->failed || buf_len(&c->words) == 0)
 		return;
 	if (c->phrase)
-		spoil(c, "a name stands where an address should be");
+		spoil_reading(c, "a name stands where an address should be");
 	else
 		address_list_add(c->to, buf_cstr(&c->words));
 	forget_words(c);
@@ -169,11 +169,11 @@ static void take_angle(struct cursor *c)
 		forget_words(c);
 	}
 	if (c->at == c->end || *c->at != '>') {
-		spoil(c, "an angle bracket is not closed");
+		spoil_reading(c, "an angle bracket is not closed");
 		return;
 	}
 	c->at++;
-	add(c);
+	add_gathered(c);
 }
 
 static void take_list(struct cursor *c)
@@ -182,7 +182,7 @@ static void take_list(struct cursor *c)
 	while (!c->failed) {
 		if (take_token(c)) {
 			if (angle)
-				spoil(c, "something follows an address in angle brackets");
+				spoil_reading(c, "something follows an address in angle brackets");
 			continue;
 		}
 		if (c->at == c->end)
@@ -196,16 +196,16 @@ static void take_list(struct cursor *c)
 			forget_words(c);
 			c->at++;
 		} else if (byte == ',' || (byte == ';' && group)) {
-			add(c);
+			add_gathered(c);
 			angle = false;
 			group = group && byte != ';';
 			if (!c->failed)
 				c->at++;
 		} else {
-			spoil(c, "there is a character that belongs to no address");
+			spoil_reading(c, "there is a character that belongs to no address");
 		}
 	}
-	add(c);
+	add_gathered(c);
 }
 
 bool header_addresses(const char *field, size_t len, struct address_list *to, struct buf *error)

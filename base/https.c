@@ -54,7 +54,7 @@ static const char *error_of(const struct https_request *f, CURLcode how)
 	return f->error[0] ? f->error : curl_easy_strerror(how);
 }
 
-static void ended(CURL *easy, CURLcode how)
+static void end_request(CURL *easy, CURLcode how)
 {
 	struct https_request *f;
 	struct https_answer a = {0};
@@ -71,23 +71,23 @@ static void ended(CURL *easy, CURLcode how)
 	free_request(f);
 }
 
-static void act(struct https *all, curl_socket_t fd, int events)
+static void act_on_socket(struct https *all, curl_socket_t fd, int events)
 {
 	int running, left;
 	struct CURLMsg *m;
 	curl_multi_socket_action(all->multi, fd, events, &running);
 	while ((m = curl_multi_info_read(all->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
-			ended(m->easy_handle, m->data.result);
+			end_request(m->easy_handle, m->data.result);
 }
 
 static void on_socket(struct ev_loop *ev, ev_io *io, int revents)
 {
 	struct watch *w = io->data;
 	(void)ev;
-	act(w->all, io->fd,
-	    (revents & EV_READ ? CURL_CSELECT_IN : 0) |
-		    (revents & EV_WRITE ? CURL_CSELECT_OUT : 0));
+	act_on_socket(w->all, io->fd,
+		      (revents & EV_READ ? CURL_CSELECT_IN : 0) |
+			      (revents & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static int want_socket(CURL *easy, curl_socket_t fd, int what, void *owner, void *private)
@@ -116,7 +116,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *owner, void
 
 static void on_timer(void *owner)
 {
-	act(owner, CURL_SOCKET_TIMEOUT, 0);
+	act_on_socket(owner, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int want_timer(CURLM *multi, long ms, void *owner)
@@ -160,7 +160,7 @@ void https_free(struct https **ap)
 	*ap = NULL;
 }
 
-static size_t take(char *data, size_t size, size_t n, void *owner)
+static size_t take_body(char *data, size_t size, size_t n, void *owner)
 {
 	struct https_request *f = owner;
 	f->too_large |= buf_len(&f->answer) + size * n > HTTPS_ANSWER_MAX;
@@ -222,7 +222,7 @@ static void set_request(struct https_request *f, const struct https_order *o)
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)o->timeout_ms);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, f);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, f->error);
 	curl_easy_setopt(c, CURLOPT_PRIVATE, f);

@@ -24,7 +24,7 @@ unsigned ident_node(uint64_t id)
 }
 
 /* The least id of this node that is above another one. */
-static uint64_t above(uint64_t id, unsigned number)
+static uint64_t least_above(uint64_t id, unsigned number)
 {
 	uint64_t mine = id - id % IDENT_NODES + number;
 	return mine > id ? mine : mine + IDENT_NODES;
@@ -38,7 +38,7 @@ uint64_t ident_new(void)
 	do {
 		id = ((uint64_t)clock_wall_us() << IDENT_TIME_SHIFT) + number;
 		if (id <= before)
-			id = above(before, number);
+			id = least_above(before, number);
 	} while (!atomic_compare_exchange_weak(&last, &before, id));
 	return id;
 }

@@ -21,29 +21,29 @@ struct state {
 	uint64_t a, b, c, d;
 };
 
-static inline uint64_t turn(uint64_t x, int by)
+static inline uint64_t rotate_left(uint64_t x, int by)
 {
 	return x << by | x >> (64 - by);
 }
 
-static inline void mix(struct state *s)
+static inline void mix_state(struct state *s)
 {
 	s->a += s->b;
 	s->c += s->d;
-	s->b = turn(s->b, 13) ^ s->a;
-	s->d = turn(s->d, 16) ^ s->c;
-	s->a = turn(s->a, 32);
+	s->b = rotate_left(s->b, 13) ^ s->a;
+	s->d = rotate_left(s->d, 16) ^ s->c;
+	s->a = rotate_left(s->a, 32);
 	s->c += s->b;
 	s->a += s->d;
-	s->b = turn(s->b, 17) ^ s->c;
-	s->d = turn(s->d, 21) ^ s->a;
-	s->c = turn(s->c, 32);
+	s->b = rotate_left(s->b, 17) ^ s->c;
+	s->d = rotate_left(s->d, 21) ^ s->a;
+	s->c = rotate_left(s->c, 32);
 }
 
-static inline void take(struct state *s, uint64_t word)
+static inline void take_word(struct state *s, uint64_t word)
 {
 	s->d ^= word;
-	mix(s);
+	mix_state(s);
 	s->a ^= word;
 }
 
@@ -63,11 +63,11 @@ uint64_t keyed_hash_with(const uint64_t key[2], const void *data, size_t len)
 	const unsigned char *p = data;
 	size_t left = len;
 	for (; left >= 8; left -= 8, p += 8)
-		take(&s, read_word(p, 8));
-	take(&s, read_word(p, left) | (uint64_t)len << 56);
+		take_word(&s, read_word(p, 8));
+	take_word(&s, read_word(p, left) | (uint64_t)len << 56);
 	s.c ^= 0xff;
 	for (int i = 0; i < 3; i++)
-		mix(&s);
+		mix_state(&s);
 	return s.a ^ s.b ^ s.c ^ s.d;
 }
 

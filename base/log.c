@@ -67,7 +67,7 @@ static struct lines *lines_of_thread(void)
 	return mine;
 }
 
-static void format(struct lines *l, const struct log_record *r)
+static void format_record(struct lines *l, const struct log_record *r)
 {
 	int count = 1;
 	switch (atomic_load_explicit(&form, memory_order_relaxed)) {
@@ -83,7 +83,7 @@ static void format(struct lines *l, const struct log_record *r)
 	l->count += count;
 }
 
-static bool below(enum log_level level)
+static bool is_below_least(enum log_level level)
 {
 	return (int)level < atomic_load_explicit(&level_least, memory_order_relaxed);
 }
@@ -106,7 +106,7 @@ static void record_fini(struct log_record *r)
 			free((char *)(size_t)r->pair[i].value);
 }
 
-static void fill(struct log_record *r, enum log_level level, const char *event, va_list args)
+static void fill_record(struct log_record *r, enum log_level level, const char *event, va_list args)
 {
 	r->level = level;
 	r->event = event;
@@ -140,15 +140,15 @@ static struct lines *lines_marked(bool marked)
 
 void log_event(enum log_level level, const char *event, ...)
 {
-	if (below(level))
+	if (is_below_least(level))
 		return;
 	struct log_record r;
 	va_list args;
 	va_start(args, event);
-	fill(&r, level, event, args);
+	fill_record(&r, level, event, args);
 	va_end(args);
 	struct lines *l = lines_marked(r.syslog);
-	format(l, &r);
+	format_record(l, &r);
 	record_fini(&r);
 	if (buf_len(&l->text) >= FLUSH_AT || !log_writer_running())
 		hand_over(l);
@@ -156,16 +156,16 @@ void log_event(enum log_level level, const char *event, ...)
 
 struct log_held *log_hold(enum log_level level, const char *event, ...)
 {
-	if (below(level))
+	if (is_below_least(level))
 		return NULL;
 	struct log_held *held = mem_zalloc(sizeof *held);
 	struct log_record r;
 	va_list args;
 	va_start(args, event);
-	fill(&r, level, event, args);
+	fill_record(&r, level, event, args);
 	va_end(args);
 	held->lines.marked = r.syslog;
-	format(&held->lines, &r);
+	format_record(&held->lines, &r);
 	record_fini(&r);
 	return held;
 }
@@ -232,7 +232,7 @@ bool log_take_own(struct buf *to, const char *event, const char *key, int64_t va
 			       .syslog = own.marked,
 			       .npair = 1,
 			       .pair = {{.key = key, .value = log_number(value), .number = true}}};
-	format(&own, &r);
+	format_record(&own, &r);
 	buf_append(to, buf_data(&own.text), buf_len(&own.text));
 	buf_fini(&own.text);
 	return own.marked;

@@ -30,7 +30,7 @@ void log_begin(struct buf *to, const struct log_record *r)
 		buf_printf(to, "%d", (int)r->level);
 }
 
-static char *put(char *to, const char *what, size_t len)
+static char *put_bytes(char *to, const char *what, size_t len)
 {
 	return (char *)memcpy(to, what, len) + len;
 }
@@ -51,8 +51,8 @@ static char *write_time(char *to, int64_t wall_ms)
 	int ms = (int)(wall_ms % 1000);
 	char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
 		       (char)('0' + ms % 10), 'Z'};
-	to = put(to, text, strlen(text));
-	return put(to, rest, sizeof rest);
+	to = put_bytes(to, text, strlen(text));
+	return put_bytes(to, rest, sizeof rest);
 }
 
 void log_put_time(struct buf *to, int64_t wall_ms)
@@ -62,7 +62,7 @@ void log_put_time(struct buf *to, int64_t wall_ms)
 }
 
 /* Bytes of the character that can stand in a line as it is, or 0. */
-static size_t printable(const char *s)
+static size_t printable_length(const char *s)
 {
 	size_t len = utf8_length(s);
 	if (len == 1)
@@ -77,7 +77,7 @@ static bool is_bare(unsigned char c)
 }
 
 /* A word whose eight bytes are all this one. */
-static inline uint64_t eight(unsigned char c)
+static inline uint64_t repeat_byte(unsigned char c)
 {
 	return UINT64_C(0x0101010101010101) * c;
 }
@@ -85,22 +85,22 @@ static inline uint64_t eight(unsigned char c)
 /* Has a bit for one that is 0 (and maybe for others, then). */
 static inline uint64_t zeros_of(uint64_t word)
 {
-	return (word - eight(1)) & ~word & eight(0x80);
+	return (word - repeat_byte(1)) & ~word & repeat_byte(0x80);
 }
 
 /* 0: eight bytes of which each is bare. */
 static inline uint64_t odd_of_eight(uint64_t word)
 {
-	uint64_t low = (word - eight(' ' + 1)) & ~word & eight(0x80);
-	uint64_t high = (word | (word + eight(1))) & eight(0x80);
-	return low | high | zeros_of(word ^ eight('"')) | zeros_of(word ^ eight('=')) |
-	       zeros_of(word ^ eight('\\'));
+	uint64_t low = (word - repeat_byte(' ' + 1)) & ~word & repeat_byte(0x80);
+	uint64_t high = (word | (word + repeat_byte(1))) & repeat_byte(0x80);
+	return low | high | zeros_of(word ^ repeat_byte('"')) | zeros_of(word ^ repeat_byte('=')) |
+	       zeros_of(word ^ repeat_byte('\\'));
 }
 
 /* Eight bytes, or fewer and something bare behind them. */
-static inline uint64_t load(const char *s, size_t len)
+static inline uint64_t load_word(const char *s, size_t len)
 {
-	uint64_t word = eight('a');
+	uint64_t word = repeat_byte('a');
 	memcpy(&word, s, len);
 	return word;
 }
@@ -111,8 +111,8 @@ static bool all_bare(const char *s, size_t len)
 	size_t at = 0;
 	uint64_t odd = 0;
 	for (; at + 8 < len; at += 8)
-		odd |= odd_of_eight(load(s + at, 8));
-	odd |= odd_of_eight(at > 0 ? load(s + len - 8, 8) : load(s, len));
+		odd |= odd_of_eight(load_word(s + at, 8));
+	odd |= odd_of_eight(at > 0 ? load_word(s + len - 8, 8) : load_word(s, len));
 	return !odd;
 }
 
@@ -121,7 +121,7 @@ static bool is_plain(const char *value, size_t length)
 	if (length == 0 || all_bare(value, length))
 		return length > 0;
 	for (size_t len; *value; value += len) {
-		len = is_bare((unsigned char)*value) ? 1 : printable(value);
+		len = is_bare((unsigned char)*value) ? 1 : printable_length(value);
 		if (len == 0 || (len == 1 && !is_bare((unsigned char)*value)))
 			return false;
 	}
@@ -156,8 +156,8 @@ static char *put_escaped(char *to, const char *value)
 	while (*value) {
 		size_t len = quotable_length(value);
 		if (len == 0 && *value != '"' && *value != '\\')
-			len = printable(value);
-		to = len > 0 ? put(to, value, len) : put_escape(to, *value);
+			len = printable_length(value);
+		to = len > 0 ? put_bytes(to, value, len) : put_escape(to, *value);
 		value += len ? len : 1;
 	}
 	*to++ = '"';
@@ -169,7 +169,7 @@ struct pair_length {
 };
 
 /* What the pairs take at most, whatever must be escaped: a line has twenty of them, and room is made once. */
-static size_t measure(const struct log_record *r, struct pair_length length[])
+static size_t measure_pairs(const struct log_record *r, struct pair_length length[])
 {
 	enum { ESCAPE = 4, MARKS = 4 }; /* bytes that one becomes; space, '=' and quotes */
 	size_t most = 0;
@@ -183,25 +183,25 @@ static size_t measure(const struct log_record *r, struct pair_length length[])
 static char *put_pair(char *to, const struct log_pair *p, const struct pair_length *length)
 {
 	*to++ = ' ';
-	to = put(to, p->key, length->key);
+	to = put_bytes(to, p->key, length->key);
 	*to++ = '=';
-	return is_plain(p->value, length->value) ? put(to, p->value, length->value)
+	return is_plain(p->value, length->value) ? put_bytes(to, p->value, length->value)
 						 : put_escaped(to, p->value);
 }
 
 void log_format_text(struct buf *to, const struct log_record *r)
 {
 	struct pair_length length[LOG_PAIRS_MAX];
-	size_t most = TIME_SIZE + LEVEL_SIZE + strlen(r->event) + measure(r, length) + 1;
+	size_t most = TIME_SIZE + LEVEL_SIZE + strlen(r->event) + measure_pairs(r, length) + 1;
 	log_begin(to, r);
 	char *from = buf_reserve(to, most), *at = from;
 	if (!r->syslog) {
 		at = write_time(at, r->wall_ms);
 		*at++ = ' ';
 	}
-	at = put(at, log_level_name(r->level), strlen(log_level_name(r->level)));
+	at = put_bytes(at, log_level_name(r->level), strlen(log_level_name(r->level)));
 	*at++ = ' ';
-	at = put(at, r->event, strlen(r->event));
+	at = put_bytes(at, r->event, strlen(r->event));
 	for (int i = 0; i < r->npair; i++)
 		at = put_pair(at, &r->pair[i], &length[i]);
 	*at++ = '\n';

@@ -13,7 +13,7 @@ static const char *skip_blanks(const char *s, const char *end)
 	return s;
 }
 
-static const char *find(const char *s, const char *end, char wanted)
+static const char *find_or_end(const char *s, const char *end, char wanted)
 {
 	const char *at = memchr(s, wanted, (size_t)(end - s));
 	return at ? at : end;
@@ -22,7 +22,7 @@ static const char *find(const char *s, const char *end, char wanted)
 /* The quote that ends what begins at s, behind its own; end: there is none. */
 static const char *closing_quote(const char *s, const char *end)
 {
-	while ((s = find(s, end, '"')) < end) {
+	while ((s = find_or_end(s, end, '"')) < end) {
 		size_t before = 0;
 		while (s[-1 - (ptrdiff_t)before] == '\\')
 			before++;
@@ -58,7 +58,7 @@ static bool read_pairs(struct log_line *l, const char *s, const char *end)
 {
 	while ((s = skip_blanks(s, end)) < end) {
 		struct log_field f = {.key = s};
-		const char *sign = find(s, end, '=');
+		const char *sign = find_or_end(s, end, '=');
 		if (sign == end)
 			return false;
 		f.key_len = (size_t)(sign - s);
@@ -83,11 +83,11 @@ static bool is_level(const char *word, size_t len)
 /* Level, event, pairs. */
 static bool read_text(struct log_line *l, const char *s, const char *end)
 {
-	const char *blank = find(s, end, ' ');
+	const char *blank = find_or_end(s, end, ' ');
 	if (blank == end || !is_level(s, (size_t)(blank - s)))
 		return false;
 	l->event = blank + 1;
-	s = find(l->event, end, ' ');
+	s = find_or_end(l->event, end, ' ');
 	l->event_len = (size_t)(s - l->event);
 	return l->event_len > 0 && read_pairs(l, s, end);
 }
@@ -127,11 +127,11 @@ static bool read_json(struct log_line *l, const char *s, const char *end)
 /* "HOST sluice[PID]: ", or "HOST sluice/PROGRAM[PID]: ". */
 static bool read_tagged(struct log_line *l, const char *s, const char *end)
 {
-	const char *tag = find(s, end, ' ') + 1;
+	const char *tag = find_or_end(s, end, ' ') + 1;
 	if (end - tag < 8 || memcmp(tag, "sluice", 6) != 0)
 		return false;
 	const char *program = tag[6] == '/' ? tag + 7 : NULL;
-	const char *bracket = find(tag, end, '['), *colon = find(bracket, end, ':');
+	const char *bracket = find_or_end(tag, end, '['), *colon = find_or_end(bracket, end, ':');
 	if (end - colon < 3 || colon[-1] != ']')
 		return false;
 	s = colon + 2;

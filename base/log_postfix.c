@@ -13,7 +13,7 @@ enum { VALUE_MAX = 2000 };
 
 /* "Jan  2 03:04:05 host", in local time as syslogd has it. Made once a second and thread: the C
  * library takes a lock for the calendar. */
-static const char *stamp(int64_t wall_ms)
+static const char *syslog_stamp(int64_t wall_ms)
 {
 	static _Thread_local char text[32 + 256];
 	static _Thread_local time_t of = -1;
@@ -30,11 +30,11 @@ static const char *stamp(int64_t wall_ms)
 	return text;
 }
 
-static void begin(struct buf *to, const struct log_record *r, const char *program)
+static void begin_line(struct buf *to, const struct log_record *r, const char *program)
 {
 	log_begin(to, r);
 	if (!r->syslog)
-		buf_printf(to, "%s ", stamp(r->wall_ms));
+		buf_printf(to, "%s ", syslog_stamp(r->wall_ms));
 	buf_printf(to, "sluice/%s[%d]: ", program, (int)getpid());
 }
 
@@ -69,7 +69,7 @@ static void append_value(struct buf *to, const struct log_record *r, const char 
 static int format_as(struct buf *to, const struct log_record *r, enum log_form_name name)
 {
 	const struct log_form *form = &log_forms[name];
-	begin(to, r, form->program);
+	begin_line(to, r, form->program);
 	for (const char *s = form->text; *s;) {
 		size_t plain = strcspn(s, "{"), inner = strcspn(s, "}") - plain;
 		buf_append(to, s, plain);
@@ -117,7 +117,7 @@ static const char *program_of(const char *event)
 
 static int format_other(struct buf *to, const struct log_record *r)
 {
-	begin(to, r, program_of(r->event));
+	begin_line(to, r, program_of(r->event));
 	if (r->level >= LOG_LEVEL_WARNING)
 		buf_printf(to, "%s: ", log_level_name(r->level));
 	buf_puts(to, r->event);

@@ -27,7 +27,7 @@ static bool has_form(const char *text, size_t len, const char *form)
 	return true;
 }
 
-static int number(const char *s, int digits)
+static int read_digits(const char *s, int digits)
 {
 	int n = 0;
 	while (digits-- > 0)
@@ -44,7 +44,7 @@ static int64_t days_of(int year, int month, int day)
 	return 365 * y + y / 4 - y / 100 + y / 400 + of_year - 719468;
 }
 
-static size_t fraction(const char *text, size_t len, int64_t *ms)
+static size_t read_fraction(const char *text, size_t len, int64_t *ms)
 {
 	size_t at = 0;
 	if (len == 0 || text[0] != '.')
@@ -55,13 +55,13 @@ static size_t fraction(const char *text, size_t len, int64_t *ms)
 }
 
 /* "Z" or "+01:00". 0: neither. */
-static size_t zone(const char *text, size_t len, int64_t *ms)
+static size_t read_zone(const char *text, size_t len, int64_t *ms)
 {
 	if (len > 0 && text[0] == 'Z')
 		return 1;
 	if (!has_form(text, len, "_00:00") || !strchr("+-", text[0]))
 		return 0;
-	int64_t ahead = (number(text + 1, 2) * 60 + number(text + 4, 2)) * 60000;
+	int64_t ahead = (read_digits(text + 1, 2) * 60 + read_digits(text + 4, 2)) * 60000;
 	*ms -= text[0] == '+' ? ahead : -ahead;
 	return 6;
 }
@@ -70,12 +70,14 @@ size_t log_stamp_iso(const char *text, size_t len, int64_t *wall_ms)
 {
 	if (!has_form(text, len, "0000-00-00T00:00:00"))
 		return 0;
-	int64_t days = days_of(number(text, 4), number(text + 5, 2), number(text + 8, 2));
-	int64_t s = number(text + 11, 2) * 3600 + number(text + 14, 2) * 60 + number(text + 17, 2);
+	int64_t days =
+		days_of(read_digits(text, 4), read_digits(text + 5, 2), read_digits(text + 8, 2));
+	int64_t s = read_digits(text + 11, 2) * 3600 + read_digits(text + 14, 2) * 60 +
+		    read_digits(text + 17, 2);
 	int64_t ms = days * DAY_MS + s * 1000;
 	size_t at = 19;
-	at += fraction(text + at, len - at, &ms);
-	size_t behind = zone(text + at, len - at, &ms);
+	at += read_fraction(text + at, len - at, &ms);
+	size_t behind = read_zone(text + at, len - at, &ms);
 	*wall_ms = ms;
 	return behind ? at + behind : 0;
 }
@@ -115,6 +117,6 @@ size_t log_stamp_read(const char *text, size_t len, int64_t written_ms, int64_t 
 		return log_stamp_iso(text, len, wall_ms);
 	if (!has_form(text, len, "aaa _0 00:00:00 ") || !minute_of(text, written_ms, wall_ms))
 		return 0;
-	*wall_ms += number(text + 13, 2) * 1000;
+	*wall_ms += read_digits(text + 13, 2) * 1000;
 	return 15;
 }

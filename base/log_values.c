@@ -20,7 +20,7 @@ struct slot {
 static _Thread_local struct slot ring[SLOTS];
 static _Thread_local unsigned next;
 
-static struct slot *take(bool number)
+static struct slot *take_slot(bool number)
 {
 	struct slot *s = &ring[next++ % SLOTS];
 	s->number = number;
@@ -60,7 +60,7 @@ static uint64_t size_of(int64_t n)
 
 const char *log_number(int64_t n)
 {
-	struct slot *s = take(true);
+	struct slot *s = take_slot(true);
 	*write_digits(write_sign(s->text, n), size_of(n)) = '\0';
 	return s->text;
 }
@@ -78,20 +78,20 @@ static char *write_seconds(char *to, int64_t ms)
 
 const char *log_seconds(int64_t ms)
 {
-	struct slot *s = take(true);
+	struct slot *s = take_slot(true);
 	*write_seconds(s->text, ms) = '\0';
 	return s->text;
 }
 
 const char *log_time(int64_t wall_ms)
 {
-	return internet_time_text(wall_ms, take(false)->text);
+	return internet_time_text(wall_ms, take_slot(false)->text);
 }
 
 const char *log_seconds_each(const int64_t ms[], int n)
 {
 	assert(n > 0 && n <= EACH_MAX);
-	struct slot *s = take(false);
+	struct slot *s = take_slot(false);
 	char *end = write_seconds(s->text, ms[0]);
 	for (int i = 1; i < n; i++) {
 		*end++ = '/';
@@ -105,7 +105,7 @@ const char *log_reply(int code, const char *text)
 {
 	if (code == 0)
 		return text;
-	struct slot *s = take(false);
+	struct slot *s = take_slot(false);
 	char *end = write_digits(write_sign(s->text, code), size_of(code));
 	size_t room = (size_t)(s->text + sizeof s->text - end) - 2, len = strnlen(text, room);
 	*end++ = ' ';
@@ -116,12 +116,12 @@ const char *log_reply(int code, const char *text)
 
 const char *log_id(uint64_t id)
 {
-	return ident_text(id, take(false)->text);
+	return ident_text(id, take_slot(false)->text);
 }
 
 const char *log_text(const char *fmt, ...)
 {
-	struct slot *s = take(false);
+	struct slot *s = take_slot(false);
 	va_list args;
 	va_start(args, fmt);
 	vsnprintf(s->text, sizeof s->text, fmt, args);

@@ -46,7 +46,7 @@ static struct {
 	uint64_t told;		/* of the dropped lines, how many the log has been told */
 } w = {.place = {.fd = STDERR_FILENO, .blocks = true}};
 
-static void drop(int count)
+static void count_dropped(int count)
 {
 	atomic_fetch_add(&w.dropped, (uint64_t)count);
 	metrics_add(METRIC_log_dropped, count);
@@ -93,7 +93,7 @@ static struct chunk *write_together(struct chunk *c)
 	int lost =
 		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
 	if (lost > 0)
-		drop(lost);
+		count_dropped(lost);
 	size_t before = atomic_fetch_sub(&w.backlog, buf_len(&text));
 	assert(before >= buf_len(&text));
 	buf_fini(&text);
@@ -115,12 +115,12 @@ static void write_taken(void)
 }
 
 /* Under load each wake-up costs whoever caused it: let some more lines come first. */
-static void gather(void)
+static void wait_for_more(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = GATHER_MS * 1000000L}, NULL);
 }
 
-static void *run(void *arg)
+static void *write_until_end(void *arg)
 {
 	(void)arg;
 	bool end;
@@ -129,7 +129,7 @@ static void *run(void *arg)
 			;
 		end = atomic_load(&w.end);
 		if (!end)
-			gather();
+			wait_for_more();
 		change_place();
 		write_taken();
 		tell_dropped();
@@ -153,7 +153,7 @@ bool log_writer_start(const char *where, struct buf *error)
 
 bool log_writer_run(struct buf *error)
 {
-	int failed = thread_start(&w.thread, "log", run, NULL);
+	int failed = thread_start(&w.thread, "log", write_until_end, NULL);
 	if (failed)
 		buf_printf(error, "no thread for the log: %s", strerror(failed));
 	w.threaded = failed == 0;
@@ -212,7 +212,7 @@ void log_writer_take(struct buf *lines, int count, bool marked)
 	}
 	if (atomic_fetch_add(&w.backlog, len) + len > LOG_BACKLOG_MAX) {
 		atomic_fetch_sub(&w.backlog, len);
-		drop(count);
+		count_dropped(count);
 		buf_clear(lines);
 		return;
 	}

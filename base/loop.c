@@ -95,7 +95,7 @@ struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note
 /* Whose thread this is; NULL: of none that was started, such as main's. */
 static _Thread_local const struct loop *here;
 
-static void *run(void *arg)
+static void *run_loop(void *arg)
 {
 	struct loop *l = arg;
 	here = l;
@@ -106,7 +106,7 @@ static void *run(void *arg)
 
 void loop_start(struct loop *l)
 {
-	if (thread_start(&l->thread, l->name, run, l) != 0) {
+	if (thread_start(&l->thread, l->name, run_loop, l) != 0) {
 		fprintf(stderr, "sluice: no thread for %s\n", l->name);
 		abort();
 	}

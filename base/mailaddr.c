@@ -18,21 +18,21 @@ struct cursor {
 	enum mailaddr_result result;
 };
 
-static bool fault(struct cursor *c, enum mailaddr_result why)
+static bool set_fault(struct cursor *c, enum mailaddr_result why)
 {
 	if (c->result == MAILADDR_OK)
 		c->result = why;
 	return false;
 }
 
-static int peek(const struct cursor *c)
+static int peek_byte(const struct cursor *c)
 {
 	return c->at < c->end ? (unsigned char)*c->at : -1;
 }
 
-static bool skip(struct cursor *c, char byte)
+static bool skip_byte(struct cursor *c, char byte)
 {
-	if (peek(c) != (unsigned char)byte)
+	if (peek_byte(c) != (unsigned char)byte)
 		return false;
 	c->at++;
 	return true;
@@ -51,9 +51,9 @@ static bool skip_utf8(struct cursor *c)
 	memcpy(character, c->at, left < 4 ? left : 4);
 	size_t len = utf8_length(character);
 	if (!c->utf8_allowed || len < 2)
-		return fault(c, MAILADDR_NOT_ASCII);
+		return set_fault(c, MAILADDR_NOT_ASCII);
 	if (len == 2 && (unsigned char)character[0] == 0xc2 && (unsigned char)character[1] < 0xa0)
-		return fault(c, MAILADDR_SYNTAX);
+		return set_fault(c, MAILADDR_SYNTAX);
 	c->utf8 = true;
 	c->at += len;
 	return true;
@@ -63,14 +63,14 @@ static bool skip_atom(struct cursor *c)
 {
 	const char *start = c->at;
 	while (c->at < c->end) {
-		if (is_atext(peek(c)))
+		if (is_atext(peek_byte(c)))
 			c->at++;
-		else if (peek(c) < 128)
+		else if (peek_byte(c) < 128)
 			break;
 		else if (!skip_utf8(c))
 			return false;
 	}
-	return c->at > start || fault(c, MAILADDR_SYNTAX);
+	return c->at > start || set_fault(c, MAILADDR_SYNTAX);
 }
 
 static bool skip_dot_string(struct cursor *c)
@@ -78,15 +78,15 @@ static bool skip_dot_string(struct cursor *c)
 	do {
 		if (!skip_atom(c))
 			return false;
-	} while (skip(c, '.'));
+	} while (skip_byte(c, '.'));
 	return true;
 }
 
 static bool skip_quoted_string(struct cursor *c)
 {
 	c->at++;
-	while (!skip(c, '"')) {
-		int ch = peek(c);
+	while (!skip_byte(c, '"')) {
+		int ch = peek_byte(c);
 		if (ch > 127) {
 			if (!skip_utf8(c))
 				return false;
@@ -94,10 +94,10 @@ static bool skip_quoted_string(struct cursor *c)
 		}
 		if (ch == '\\') {
 			c->at++;
-			ch = peek(c);
+			ch = peek_byte(c);
 		}
 		if (ch < 32 || ch > 126)
-			return fault(c, ch > 127 ? MAILADDR_NOT_ASCII : MAILADDR_SYNTAX);
+			return set_fault(c, ch > 127 ? MAILADDR_NOT_ASCII : MAILADDR_SYNTAX);
 		c->at++;
 	}
 	return true;
@@ -137,12 +137,12 @@ static size_t keep_quoted(const char *from, size_t len, char *to)
 static bool local_part(struct cursor *c, struct mailaddr *a)
 {
 	const char *start = c->at;
-	bool quoted = peek(c) == '"';
+	bool quoted = peek_byte(c) == '"';
 	if (!(quoted ? skip_quoted_string(c) : skip_dot_string(c)))
 		return false;
 	size_t len = (size_t)(c->at - start);
 	if (len > MAILADDR_LOCAL_MAX)
-		return fault(c, MAILADDR_LOCAL_TOO_LONG);
+		return set_fault(c, MAILADDR_LOCAL_TOO_LONG);
 	if (quoted)
 		len = keep_quoted(start, len, a->text);
 	else
@@ -151,30 +151,30 @@ static bool local_part(struct cursor *c, struct mailaddr *a)
 	return true;
 }
 
-static bool literal(struct cursor *c)
+static bool parse_literal(struct cursor *c)
 {
 	char text[64];
 	struct in6_addr ignored;
 	const char *start = ++c->at;
-	while (peek(c) > 32 && peek(c) < 127 && peek(c) != ']')
+	while (peek_byte(c) > 32 && peek_byte(c) < 127 && peek_byte(c) != ']')
 		c->at++;
 	size_t len = (size_t)(c->at - start);
-	if (!skip(c, ']') || len >= sizeof text)
-		return fault(c, MAILADDR_SYNTAX);
+	if (!skip_byte(c, ']') || len >= sizeof text)
+		return set_fault(c, MAILADDR_SYNTAX);
 	memcpy(text, start, len);
 	text[len] = '\0';
 	bool six = strncasecmp(text, "IPv6:", 5) == 0;
 	if (inet_pton(six ? AF_INET6 : AF_INET, six ? text + 5 : text, &ignored) != 1)
-		return fault(c, MAILADDR_SYNTAX);
+		return set_fault(c, MAILADDR_SYNTAX);
 	return true;
 }
 
 /* One label; an underscore is no letter of a host name, but many have one. */
-static bool label(struct cursor *c, bool *digits)
+static bool parse_label(struct cursor *c, bool *digits)
 {
 	const char *start = c->at;
 	*digits = true;
-	for (int ch; (ch = peek(c)) > 0;) {
+	for (int ch; (ch = peek_byte(c)) > 0;) {
 		if (ch > 127) {
 			if (!skip_utf8(c))
 				return false;
@@ -187,50 +187,50 @@ static bool label(struct cursor *c, bool *digits)
 	}
 	size_t len = (size_t)(c->at - start);
 	if (len == 0 || start[0] == '-' || c->at[-1] == '-')
-		return fault(c, MAILADDR_SYNTAX);
-	return len <= LABEL_MAX || fault(c, MAILADDR_DOMAIN_TOO_LONG);
+		return set_fault(c, MAILADDR_SYNTAX);
+	return len <= LABEL_MAX || set_fault(c, MAILADDR_DOMAIN_TOO_LONG);
 }
 
 /* DIFFERS from RFC 5321 4.1.2, which knows no final dot: it is allowed, and not part of *len. */
-static bool domain(struct cursor *c, size_t *len, bool numeric_allowed)
+static bool parse_domain(struct cursor *c, size_t *len, bool numeric_allowed)
 {
 	const char *start = c->at;
 	bool digits;
-	if (peek(c) == '[') {
-		if (!literal(c))
+	if (peek_byte(c) == '[') {
+		if (!parse_literal(c))
 			return false;
 		*len = (size_t)(c->at - start);
 		return true;
 	}
 	do {
-		if (!label(c, &digits))
+		if (!parse_label(c, &digits))
 			return false;
 		*len = (size_t)(c->at - start);
-	} while (skip(c, '.') && peek(c) > 0 && !strchr(">,: ", peek(c)));
+	} while (skip_byte(c, '.') && peek_byte(c) > 0 && !strchr(">,: ", peek_byte(c)));
 	if (*len > MAILADDR_DOMAIN_MAX)
-		return fault(c, MAILADDR_DOMAIN_TOO_LONG);
+		return set_fault(c, MAILADDR_DOMAIN_TOO_LONG);
 	/* "127.0.0.1" is no domain, though some resolvers would take it for an address. */
-	return !digits || numeric_allowed || fault(c, MAILADDR_SYNTAX);
+	return !digits || numeric_allowed || set_fault(c, MAILADDR_SYNTAX);
 }
 
-static bool mailbox(struct cursor *c, struct mailaddr *a, bool postmaster_allowed)
+static bool parse_mailbox(struct cursor *c, struct mailaddr *a, bool postmaster_allowed)
 {
 	const char *start = c->at;
 	size_t len;
 	if (!local_part(c, a))
 		return false;
-	if (postmaster_allowed && peek(c) == '>' && a->at == 10 &&
+	if (postmaster_allowed && peek_byte(c) == '>' && a->at == 10 &&
 	    strncasecmp(start, "postmaster", 10) == 0) {
 		a->text[a->at] = '\0';
 		return true;
 	}
-	if (!skip(c, '@'))
-		return fault(c, MAILADDR_SYNTAX);
+	if (!skip_byte(c, '@'))
+		return set_fault(c, MAILADDR_SYNTAX);
 	const char *from = c->at;
-	if (!domain(c, &len, false))
+	if (!parse_domain(c, &len, false))
 		return false;
 	if (c->at - start + 2 > PATH_MAX_BYTES)
-		return fault(c, MAILADDR_DOMAIN_TOO_LONG);
+		return set_fault(c, MAILADDR_DOMAIN_TOO_LONG);
 	a->text[a->at] = '@';
 	for (size_t i = 0; i < len; i++)
 		a->text[a->at + 1 + i] = (char)(from[i] & 0x80 ? from[i] : tolower(from[i]));
@@ -241,19 +241,19 @@ static bool mailbox(struct cursor *c, struct mailaddr *a, bool postmaster_allowe
 }
 
 /* RFC 5321 C: what a source route says is of no use to anybody, and is left out. */
-static bool route(struct cursor *c)
+static bool parse_route(struct cursor *c)
 {
 	const char *start = c->at;
 	size_t len;
 	do {
-		if (!skip(c, '@'))
-			return fault(c, MAILADDR_SYNTAX);
-		if (!domain(c, &len, false))
+		if (!skip_byte(c, '@'))
+			return set_fault(c, MAILADDR_SYNTAX);
+		if (!parse_domain(c, &len, false))
 			return false;
-	} while (skip(c, ','));
+	} while (skip_byte(c, ','));
 	if (c->at - start > ROUTE_MAX)
-		return fault(c, MAILADDR_DOMAIN_TOO_LONG);
-	return skip(c, ':') || fault(c, MAILADDR_SYNTAX);
+		return set_fault(c, MAILADDR_DOMAIN_TOO_LONG);
+	return skip_byte(c, ':') || set_fault(c, MAILADDR_SYNTAX);
 }
 
 enum mailaddr_result mailaddr_path(const char **cursor, bool utf8_allowed, struct mailaddr *a)
@@ -261,11 +261,11 @@ enum mailaddr_result mailaddr_path(const char **cursor, bool utf8_allowed, struc
 	struct mailaddr found = {0};
 	struct cursor c = {.at = *cursor, .utf8_allowed = utf8_allowed};
 	c.end = c.at + strlen(c.at);
-	bool good = skip(&c, '<') || fault(&c, MAILADDR_SYNTAX);
-	if (good && peek(&c) != '>')
-		good = (peek(&c) != '@' || route(&c)) && mailbox(&c, &found, true);
-	if (good && !skip(&c, '>'))
-		fault(&c, MAILADDR_SYNTAX);
+	bool good = skip_byte(&c, '<') || set_fault(&c, MAILADDR_SYNTAX);
+	if (good && peek_byte(&c) != '>')
+		good = (peek_byte(&c) != '@' || parse_route(&c)) && parse_mailbox(&c, &found, true);
+	if (good && !skip_byte(&c, '>'))
+		set_fault(&c, MAILADDR_SYNTAX);
 	if (c.result == MAILADDR_OK) {
 		*a = found;
 		*cursor = c.at;
@@ -278,8 +278,8 @@ enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_al
 {
 	struct mailaddr found = {0};
 	struct cursor c = {.at = text, .end = text + len, .utf8_allowed = utf8_allowed};
-	if (mailbox(&c, &found, false) && c.at < c.end)
-		fault(&c, MAILADDR_SYNTAX);
+	if (parse_mailbox(&c, &found, false) && c.at < c.end)
+		set_fault(&c, MAILADDR_SYNTAX);
 	if (c.result == MAILADDR_OK)
 		*a = found;
 	return c.result;
@@ -296,5 +296,5 @@ bool mailaddr_domain_valid(const char *text, bool utf8_allowed)
 {
 	struct cursor c = {.at = text, .end = text + strlen(text), .utf8_allowed = utf8_allowed};
 	size_t len;
-	return domain(&c, &len, true) && c.at == c.end;
+	return parse_domain(&c, &len, true) && c.at == c.end;
 }

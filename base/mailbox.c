@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Take everything, oldest first. */
-static struct note *take(struct mailbox *m)
+static struct note *take_notes(struct mailbox *m)
 {
 	struct note *note = atomic_exchange_explicit(&m->top, NULL, memory_order_acq_rel);
 	struct note *first = NULL;
@@ -45,7 +45,7 @@ static void receive_note(struct mailbox *m, struct note *note)
 bool mailbox_drain(struct mailbox *m)
 {
 	atomic_store_explicit(&m->awaited, 0, memory_order_relaxed);
-	struct note *note = take(m);
+	struct note *note = take_notes(m);
 	if (!note)
 		return false;
 	while (note) {
@@ -91,7 +91,7 @@ void mailbox_fini(struct mailbox *m)
 }
 
 /* True: nothing was there before. */
-static bool push(struct mailbox *m, struct note *note)
+static bool push_note(struct mailbox *m, struct note *note)
 {
 	struct note *top = atomic_load_explicit(&m->top, memory_order_relaxed);
 	do
@@ -105,7 +105,7 @@ static bool push(struct mailbox *m, struct note *note)
  * have been filled by notes that woke nobody. */
 void mailbox_post(struct mailbox *m, struct note *note)
 {
-	if (push(m, note) || atomic_load(&m->awaited) > 0)
+	if (push_note(m, note) || atomic_load(&m->awaited) > 0)
 		ev_async_send(m->loop, &m->wake);
 }
 
@@ -113,7 +113,7 @@ void mailbox_post(struct mailbox *m, struct note *note)
  * what lay below: so a note that lies there unseen wakes it, or a timer will. */
 void mailbox_post_awaited(struct mailbox *m, struct note *note)
 {
-	bool first = push(m, note);
+	bool first = push_note(m, note);
 	int awaited = atomic_load(&m->awaited);
 	while (awaited > 0 && !atomic_compare_exchange_weak(&m->awaited, &awaited, awaited - 1))
 		;
@@ -123,7 +123,7 @@ void mailbox_post_awaited(struct mailbox *m, struct note *note)
 
 void mailbox_post_idly(struct mailbox *m, struct note *note)
 {
-	if (push(m, note) && atomic_load(&m->awaited) == 0)
+	if (push_note(m, note) && atomic_load(&m->awaited) == 0)
 		ev_async_send(m->loop, &m->wake);
 }
 

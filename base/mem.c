@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *must(void *p)
+static void *require_memory(void *p)
 {
 	if (!p) {
 		fputs("sluice: out of memory\n", stderr);
@@ -17,27 +17,27 @@ static void *must(void *p)
 
 void *mem_alloc(size_t size)
 {
-	return must(malloc(size ? size : 1));
+	return require_memory(malloc(size ? size : 1));
 }
 
 void *mem_zalloc(size_t size)
 {
-	return must(calloc(1, size ? size : 1));
+	return require_memory(calloc(1, size ? size : 1));
 }
 
 void *mem_realloc(void *p, size_t size)
 {
-	return must(realloc(p, size ? size : 1));
+	return require_memory(realloc(p, size ? size : 1));
 }
 
 char *mem_strdup(const char *s)
 {
-	return s ? must(strdup(s)) : NULL;
+	return s ? require_memory(strdup(s)) : NULL;
 }
 
 char *mem_strndup(const char *s, size_t len)
 {
-	return must(strndup(s, len));
+	return require_memory(strndup(s, len));
 }
 
 char *mem_printf(const char *fmt, ...)
@@ -47,7 +47,7 @@ char *mem_printf(const char *fmt, ...)
 	va_start(args, fmt);
 	int len = vasprintf(&s, fmt, args);
 	va_end(args);
-	return must(len < 0 ? NULL : s);
+	return require_memory(len < 0 ? NULL : s);
 }
 
 void mem_free_secret(char *s)

@@ -16,7 +16,7 @@ struct metric_cell {
 
 static _Atomic(struct metric_cell *) families[FAMILY_COUNT];
 
-static bool is(const struct metric_cell *c, const char *first, const char *second)
+static bool has_labels(const struct metric_cell *c, const char *first, const char *second)
 {
 	return strcmp(c->label[0], first) == 0 && (!second || strcmp(c->label[1], second) == 0);
 }
@@ -54,7 +54,7 @@ struct metric_cell *metric_cell(enum metric_family f, const char *first, const c
 				    at, &c, fresh, memory_order_acq_rel, memory_order_acquire))
 				return fresh;
 		}
-		if (is(c, first, second) || n >= METRIC_CELLS_MAX - 1) {
+		if (has_labels(c, first, second) || n >= METRIC_CELLS_MAX - 1) {
 			cell_free(fresh);
 			return c;
 		}

@@ -36,7 +36,7 @@ static struct set *first_set(void)
 }
 
 /* Only this thread writes here: a load and a store are enough, and cost no locked bus. */
-static void add(_Atomic int64_t *to, int64_t n)
+static void add_own(_Atomic int64_t *to, int64_t n)
 {
 	int64_t value = atomic_load_explicit(to, memory_order_relaxed);
 	atomic_store_explicit(to, value + n, memory_order_relaxed);
@@ -45,7 +45,7 @@ static void add(_Atomic int64_t *to, int64_t n)
 void metrics_add(enum metric m, int64_t n)
 {
 	struct set *s = mine ? mine : make_mine();
-	add(&s->value[m], n);
+	add_own(&s->value[m], n);
 }
 
 int64_t metrics_sum(enum metric m)
@@ -74,8 +74,8 @@ void metrics_observe(enum metric_histogram h, int64_t value)
 	assert(value >= 0);
 	while (bucket < HISTOGRAM_BUCKETS - 1 && value > bounds[h][bucket])
 		bucket++;
-	add(&s->histogram[h].bucket[bucket], 1);
-	add(&s->histogram[h].sum, value);
+	add_own(&s->histogram[h].bucket[bucket], 1);
+	add_own(&s->histogram[h].sum, value);
 }
 
 void metrics_histogram(enum metric_histogram h, struct histogram_sum *to)

@@ -6,7 +6,7 @@
 
 enum { LENGTH_MAX = 64, LONG = 6, EDITS_SHORT = 1, EDITS_LONG = 2 };
 
-static int smallest(int a, int b, int c)
+static int least_of_three(int a, int b, int c)
 {
 	int least = a < b ? a : b;
 	return least < c ? least : c;
@@ -27,8 +27,8 @@ static int count_edits(const char *a, int na, const char *b, int nb)
 		int *row = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
 		row[0] = i;
 		for (int k = 1; k <= nb; k++) {
-			row[k] = smallest(last[k] + 1, row[k - 1] + 1,
-					  last[k - 1] + !is_same(a[i - 1], b[k - 1]));
+			row[k] = least_of_three(last[k] + 1, row[k - 1] + 1,
+						last[k - 1] + !is_same(a[i - 1], b[k - 1]));
 			bool swapped = i > 1 && k > 1 && is_same(a[i - 1], b[k - 2]) &&
 				       is_same(a[i - 2], b[k - 1]);
 			if (swapped && before[k - 2] + 1 < row[k])

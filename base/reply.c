@@ -27,7 +27,7 @@ void reply_reset(struct reply *r)
 	r->lines = lines;
 }
 
-static void bad(struct reply *r, const char *why)
+static void mark_bad(struct reply *r, const char *why)
 {
 	r->result = REPLY_BAD;
 	r->error = why;
@@ -60,15 +60,15 @@ static void find_dsn(struct reply *r, const char *line)
 static void end_line(struct reply *r)
 {
 	if (r->column < 3) {
-		bad(r, "a line without a code");
+		mark_bad(r, "a line without a code");
 		return;
 	}
 	if (r->nline > 0 && r->line_code != r->code) {
-		bad(r, "lines with different codes");
+		mark_bad(r, "lines with different codes");
 		return;
 	}
 	if (++r->nline > REPLY_LINES_MAX) {
-		bad(r, "too many lines");
+		mark_bad(r, "too many lines");
 		return;
 	}
 	r->code = r->line_code;
@@ -89,31 +89,31 @@ static void take_head(struct reply *r, char c)
 {
 	if (r->column < 3) {
 		if (c < '0' || c > '9' || (r->column == 0 && (c < '2' || c > '5')))
-			bad(r, "a line that does not begin with a reply code");
+			mark_bad(r, "a line that does not begin with a reply code");
 		r->line_code = r->line_code * 10 + (c - '0');
 	} else {
 		if (c != ' ' && c != '-')
-			bad(r, "neither a blank nor a hyphen behind the code");
+			mark_bad(r, "neither a blank nor a hyphen behind the code");
 		r->more = c == '-';
 	}
 	r->column++;
 }
 
-static void take(struct reply *r, char c)
+static void take_byte(struct reply *r, char c)
 {
 	if (c == '\n')
 		end_line(r);
 	else if (r->cr)
-		bad(r, "a CR without a LF");
+		mark_bad(r, "a CR without a LF");
 	else if (c == '\r')
 		r->cr = true;
 	else if (c == '\0')
-		bad(r, "a NUL");
+		mark_bad(r, "a NUL");
 	else
 		take_head(r, c);
 }
 
-static bool ordinary(char c)
+static bool is_ordinary(char c)
 {
 	return c != '\n' && c != '\r' && c != '\0';
 }
@@ -121,7 +121,7 @@ static bool ordinary(char c)
 static size_t take_text(struct reply *r, const char *bytes, size_t len)
 {
 	size_t n = 0;
-	while (n < len && ordinary(bytes[n]))
+	while (n < len && is_ordinary(bytes[n]))
 		n++;
 	size_t held = buf_len(&r->lines) - r->line_start;
 	size_t room = REPLY_LINE_MAX - held;
@@ -134,14 +134,14 @@ enum reply_result reply_feed(struct reply *r, const char *bytes, size_t len, siz
 	size_t i = 0;
 	while (i < len && r->result == REPLY_MORE) {
 		size_t n = 1;
-		if (r->column > 3 && !r->cr && ordinary(bytes[i]))
+		if (r->column > 3 && !r->cr && is_ordinary(bytes[i]))
 			n = take_text(r, bytes + i, len - i);
 		else
-			take(r, bytes[i]);
+			take_byte(r, bytes[i]);
 		i += n;
 		r->bytes += n;
 		if (r->bytes > REPLY_BYTES_MAX)
-			bad(r, "a reply that does not end");
+			mark_bad(r, "a reply that does not end");
 	}
 	*used = i;
 	return r->result;

@@ -105,7 +105,7 @@ void stream_set_watchers(struct stream *s)
 }
 
 /* An idle connection holds no buffers. */
-static void settle(struct stream *s)
+static void settle_stream(struct stream *s)
 {
 	buf_release(&s->in);
 	buf_release(&s->out);
@@ -113,7 +113,7 @@ static void settle(struct stream *s)
 }
 
 /* False: nothing more is to be had now, or ever. */
-static bool fill(struct stream *s, size_t *got)
+static bool fill_input(struct stream *s, size_t *got)
 {
 	char bytes[STREAM_IN_MAX];
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
@@ -141,7 +141,7 @@ static bool read_some(struct stream *s)
 	bool more = true;
 	while (more && may_read(s) && total < READ_MOST && reads++ < READS_MOST) {
 		size_t got = 0;
-		more = fill(s, &got);
+		more = fill_input(s, &got);
 		total += got;
 		if (got > 0 && !stream_emit(s, STREAM_DATA))
 			return false;
@@ -176,7 +176,7 @@ void stream_send_out(struct stream *s)
 }
 
 /* True: what was left is out, or nearly. */
-static bool drained(struct stream *s)
+static bool has_drained(struct stream *s)
 {
 	if (!s->left || buf_len(&s->out) >= STREAM_LOW)
 		return false;
@@ -197,7 +197,7 @@ static void end_connecting(struct stream *s)
 	stream_move(s, STREAM_PLAIN);
 	s->connected = true;
 	if (stream_emit(s, STREAM_CONNECTED))
-		settle(s);
+		settle_stream(s);
 }
 
 static void shake_hands(struct stream *s)
@@ -209,7 +209,7 @@ static void shake_hands(struct stream *s)
 			return;
 		ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM); /* data may have come with it */
 	}
-	settle(s);
+	settle_stream(s);
 }
 
 /* What belongs before the handshake has to be out first. */
@@ -224,7 +224,7 @@ static void start_tls(struct stream *s)
 	}
 }
 
-static void linger(struct stream *s)
+static void step_lingering(struct stream *s)
 {
 	char away[16 << 10];
 	if (!s->ending) {
@@ -267,23 +267,23 @@ static void tell_failure(struct stream *s)
 	stream_emit(s, STREAM_ERROR);
 }
 
-static void transfer(struct stream *s)
+static void transfer_bytes(struct stream *s)
 {
 	if (!s->gathered)
 		stream_send_out(s);
-	if (drained(s) && !stream_emit(s, STREAM_DRAINED))
+	if (has_drained(s) && !stream_emit(s, STREAM_DRAINED))
 		return;
 	if (may_read(s) && !read_some(s))
 		return;
 	/* The reading may have let a write go on, or the owner have left something. */
-	settle(s);
+	settle_stream(s);
 }
 
 static void go_on(struct stream *s)
 {
 	magic_check(s, STREAM_MAGIC);
 	if (s->state == STREAM_LINGERING)
-		linger(s);
+		step_lingering(s);
 	else if (s->failed)
 		tell_failure(s);
 	else if (s->state == STREAM_CONNECTING)
@@ -293,7 +293,7 @@ static void go_on(struct stream *s)
 	else if (s->state == STREAM_HANDSHAKE)
 		shake_hands(s);
 	else
-		transfer(s);
+		transfer_bytes(s);
 }
 
 void stream_on_ready(struct ev_loop *ev, ev_io *w, int revents)
@@ -324,5 +324,5 @@ void stream_on_deadline(void *owner)
 	if (s->state == STREAM_LINGERING)
 		stream_free(&s);
 	else if (stream_emit(s, STREAM_TIMEOUT))
-		settle(s);
+		settle_stream(s);
 }

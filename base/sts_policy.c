@@ -34,7 +34,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static void trim(const char **text, size_t *len)
+static void trim_blanks(const char **text, size_t *len)
 {
 	while (*len > 0 && is_blank(**text))
 		(*text)++, (*len)--;
@@ -43,7 +43,7 @@ static void trim(const char **text, size_t *len)
 }
 
 /* False: there is none. */
-static bool split(const char *line, size_t len, char delimiter, struct field *f)
+static bool split_field(const char *line, size_t len, char delimiter, struct field *f)
 {
 	const char *at = memchr(line, delimiter, len);
 	if (!at)
@@ -52,12 +52,12 @@ static bool split(const char *line, size_t len, char delimiter, struct field *f)
 			    .name_len = (size_t)(at - line),
 			    .value = at + 1,
 			    .value_len = len - (size_t)(at - line) - 1};
-	trim(&f->name, &f->name_len);
-	trim(&f->value, &f->value_len);
+	trim_blanks(&f->name, &f->name_len);
+	trim_blanks(&f->value, &f->value_len);
 	return f->name_len > 0;
 }
 
-static bool is(const char *text, size_t len, const char *word)
+static bool is_word(const char *text, size_t len, const char *word)
 {
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
@@ -69,7 +69,7 @@ struct reading {
 	struct buf *why;
 };
 
-static bool wrong(struct reading *r, const char *what)
+static bool say_wrong(struct reading *r, const char *what)
 {
 	buf_puts(r->why, what);
 	return false;
@@ -78,12 +78,12 @@ static bool wrong(struct reading *r, const char *what)
 static bool read_mode(struct reading *r, const struct field *f)
 {
 	for (int i = 0; i < MODES; i++)
-		if (is(f->value, f->value_len, mode_words[i])) {
+		if (is_word(f->value, f->value_len, mode_words[i])) {
 			r->p->mode = (enum sts_mode)i;
 			r->mode = true;
 			return true;
 		}
-	return wrong(r, "its mode is none of enforce, testing and none");
+	return say_wrong(r, "its mode is none of enforce, testing and none");
 }
 
 static bool read_max_age(struct reading *r, const struct field *f)
@@ -91,13 +91,13 @@ static bool read_max_age(struct reading *r, const struct field *f)
 	int64_t seconds = 0;
 	for (size_t i = 0; i < f->value_len; i++) {
 		if (!isdigit((unsigned char)f->value[i]))
-			return wrong(r, "its max_age is no number");
+			return say_wrong(r, "its max_age is no number");
 		seconds = seconds * 10 + (f->value[i] - '0');
 		if (seconds > STS_MAX_AGE_S)
 			seconds = STS_MAX_AGE_S;
 	}
 	if (f->value_len == 0)
-		return wrong(r, "its max_age is no number");
+		return say_wrong(r, "its max_age is no number");
 	r->p->max_age_s = seconds;
 	r->max_age = true;
 	return true;
@@ -106,13 +106,13 @@ static bool read_max_age(struct reading *r, const struct field *f)
 static bool read_mx(struct reading *r, const struct field *f)
 {
 	if (r->p->nmx == STS_MX_MAX)
-		return wrong(r, "it names more than 200 mail hosts");
+		return say_wrong(r, "it names more than 200 mail hosts");
 	char *name = mem_strndup(f->value, f->value_len);
 	bool star = strncmp(name, "*.", 2) == 0;
 	/* An embedded NUL makes it shorter than it was. */
 	if (strlen(name) != f->value_len || !conf_host_good(name + (star ? 2 : 0))) {
 		free(name);
-		return wrong(r, "one of its mx is no name of a host");
+		return say_wrong(r, "one of its mx is no name of a host");
 	}
 	for (char *c = name; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
@@ -123,15 +123,16 @@ static bool read_mx(struct reading *r, const struct field *f)
 
 static bool read_field(struct reading *r, const struct field *f)
 {
-	if (is(f->name, f->name_len, "version") && !r->version) {
+	if (is_word(f->name, f->name_len, "version") && !r->version) {
 		r->version = true;
-		return is(f->value, f->value_len, "STSv1") || wrong(r, "its version is not STSv1");
+		return is_word(f->value, f->value_len, "STSv1") ||
+		       say_wrong(r, "its version is not STSv1");
 	}
-	if (is(f->name, f->name_len, "mode") && !r->mode)
+	if (is_word(f->name, f->name_len, "mode") && !r->mode)
 		return read_mode(r, f);
-	if (is(f->name, f->name_len, "max_age") && !r->max_age)
+	if (is_word(f->name, f->name_len, "max_age") && !r->max_age)
 		return read_max_age(r, f);
-	return !is(f->name, f->name_len, "mx") || read_mx(r, f);
+	return !is_word(f->name, f->name_len, "mx") || read_mx(r, f);
 }
 
 static bool read_lines(struct reading *r, const char *text, size_t len)
@@ -143,9 +144,9 @@ static bool read_lines(struct reading *r, const char *text, size_t len)
 		const char *begin = text;
 		if (line > 0 && text[line - 1] == '\r')
 			line--;
-		trim(&begin, &line);
-		if (line > 0 && !split(begin, line, ':', &f))
-			return wrong(r, "one of its lines is no field");
+		trim_blanks(&begin, &line);
+		if (line > 0 && !split_field(begin, line, ':', &f))
+			return say_wrong(r, "one of its lines is no field");
 		if (line > 0 && !read_field(r, &f))
 			return false;
 		text += whole;
@@ -154,22 +155,22 @@ static bool read_lines(struct reading *r, const char *text, size_t len)
 	return true;
 }
 
-static bool complete(struct reading *r)
+static bool is_complete(struct reading *r)
 {
 	if (!r->version)
-		return wrong(r, "it has no version");
+		return say_wrong(r, "it has no version");
 	if (!r->mode)
-		return wrong(r, "it has no mode");
+		return say_wrong(r, "it has no mode");
 	if (!r->max_age)
-		return wrong(r, "it has no max_age");
-	return r->p->mode == STS_NONE || r->p->nmx > 0 || wrong(r, "it names no mx");
+		return say_wrong(r, "it has no max_age");
+	return r->p->mode == STS_NONE || r->p->nmx > 0 || say_wrong(r, "it names no mx");
 }
 
 struct sts_policy *sts_policy_parse(const char *text, size_t len, struct buf *why)
 {
 	struct reading r = {.p = mem_zalloc(sizeof *r.p), .why = why};
 	atomic_init(&r.p->refs, 1);
-	if (!read_lines(&r, text, len) || !complete(&r)) {
+	if (!read_lines(&r, text, len) || !is_complete(&r)) {
 		sts_policy_unref(r.p);
 		return NULL;
 	}
@@ -194,7 +195,7 @@ void sts_policy_unref(struct sts_policy *p)
 }
 
 /* RFC 8461 4.1: a star stands for one whole label, the first. */
-static bool matches(const char *pattern, const char *host)
+static bool matches_host(const char *pattern, const char *host)
 {
 	if (pattern[0] != '*')
 		return strcasecmp(pattern, host) == 0;
@@ -205,7 +206,7 @@ static bool matches(const char *pattern, const char *host)
 bool sts_policy_has(const struct sts_policy *p, const char *host)
 {
 	for (int i = 0; i < p->nmx; i++)
-		if (matches(p->mx[i], host))
+		if (matches_host(p->mx[i], host))
 			return true;
 	return false;
 }
@@ -239,7 +240,7 @@ bool sts_record_parse(const char *txt, char id[STS_ID_SIZE])
 	while (*txt == ';') {
 		struct field f;
 		size_t len = strcspn(++txt, ";");
-		if (split(txt, len, '=', &f) && is(f.name, f.name_len, "id") && !seen) {
+		if (split_field(txt, len, '=', &f) && is_word(f.name, f.name_len, "id") && !seen) {
 			seen = true;
 			if (good_id(&f)) {
 				memcpy(id, f.value, f.value_len);

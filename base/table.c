@@ -50,14 +50,14 @@ static bool take_stamp(const char *file, struct stamp *s)
 	return true;
 }
 
-static bool same(const struct stamp *a, const struct stamp *b)
+static bool same_stamp(const struct stamp *a, const struct stamp *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 	       a->changed_ns == b->changed_ns;
 }
 
 /* Nobody has written to it for a moment. What lies in the future has been set by hand. */
-static bool rests(const struct stamp *s)
+static bool is_at_rest(const struct stamp *s)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -66,7 +66,7 @@ static bool rests(const struct stamp *s)
 }
 
 /* Copy a file into memory that has a descriptor. -1: errno. */
-static int copy(const char *file)
+static int copy_file(const char *file)
 {
 	char *piece = mem_alloc(PIECE);
 	int from = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -88,7 +88,7 @@ static int copy(const char *file)
 }
 
 /* Without a NUL behind, which some programs write. */
-static char *cut(const struct cdb *c, unsigned len, unsigned at)
+static char *copy_text(const struct cdb *c, unsigned len, unsigned at)
 {
 	const char *bytes = cdb_get(c, len, at);
 	if (!bytes)
@@ -112,8 +112,8 @@ static void check_record(struct table *t, const struct table_form *form, const v
 {
 	struct cdb *c = &t->cdb, again = t->cdb;
 	struct buf why = {0};
-	char *key = cut(c, cdb_keylen(c), cdb_keypos(c));
-	char *value = cut(c, cdb_datalen(c), cdb_datapos(c));
+	char *key = copy_text(c, cdb_keylen(c), cdb_keypos(c));
+	char *value = copy_text(c, cdb_datalen(c), cdb_datapos(c));
 	const char *bare = key && *key == '@' ? key + 1 : key;
 	/* The hash tables lie behind all records: a file cut short has lost them. */
 	const void *raw = cdb_getkey(c);
@@ -146,7 +146,7 @@ static bool is_whole(const struct cdb *c, off_t size)
 static void read_cdb(struct table *t, const char *file, const struct table_form *form,
 		     const void *context, struct conf_faults *faults)
 {
-	int fd = copy(file), number = 0, more = 0;
+	int fd = copy_file(file), number = 0, more = 0;
 	unsigned at;
 	if (fd < 0) {
 		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
@@ -195,7 +195,7 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 		return new_server(t);
 	take_stamp(file, &t->stamp);
 	/* What is written in this very moment would have the same stamp: read it once more. */
-	if (!rests(&t->stamp))
+	if (!is_at_rest(&t->stamp))
 		t->stamp = (struct stamp){0};
 	if (named_cdb(file))
 		read_cdb(t, file, form, context, faults);
@@ -238,7 +238,7 @@ static char *get_from_cdb(const struct table *t, const char *key)
 		for (int nul = 0; nul <= 1; nul++)
 			if (cdb_find(&c, spelt + at,
 				     (unsigned)(len + 1) - (unsigned)at + (unsigned)nul) > 0)
-				return cut(&c, cdb_datalen(&c), cdb_datapos(&c));
+				return copy_text(&c, cdb_datalen(&c), cdb_datapos(&c));
 	return NULL;
 }
 
@@ -276,8 +276,8 @@ static void each_record(const struct table *t,
 	unsigned at;
 	cdb_seqinit(&at, &c);
 	while (cdb_seqnext(&at, &c) > 0) {
-		char *key = cut(&c, cdb_keylen(&c), cdb_keypos(&c));
-		char *value = cut(&c, cdb_datalen(&c), cdb_datapos(&c));
+		char *key = copy_text(&c, cdb_keylen(&c), cdb_keypos(&c));
+		char *value = copy_text(&c, cdb_datalen(&c), cdb_datapos(&c));
 		if (key && value)
 			row(context, key, value);
 		free(key);
@@ -311,9 +311,9 @@ enum table_freshness table_fresh(const struct table *t)
 	if (t->elsewhere)
 		return TABLE_FRESH;
 	take_stamp(t->file, &now);
-	if (same(&now, &t->stamp))
+	if (same_stamp(&now, &t->stamp))
 		return TABLE_FRESH;
-	return rests(&now) ? TABLE_STALE : TABLE_WRITTEN;
+	return is_at_rest(&now) ? TABLE_STALE : TABLE_WRITTEN;
 }
 
 void table_faulty(struct table *t)

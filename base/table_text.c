@@ -21,7 +21,7 @@ struct reader {
 	char *end; /* of its value so far */
 };
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -39,7 +39,7 @@ static char *end_of_key(char *text, bool colon)
 {
 	bool quoted = false;
 	for (; *text; text++) {
-		if (!quoted && (colon ? *text == ':' : blank(*text)))
+		if (!quoted && (colon ? *text == ':' : is_blank(*text)))
 			return text;
 		if (*text == '\\' && text[1])
 			text++;
@@ -51,7 +51,7 @@ static char *end_of_key(char *text, bool colon)
 
 static char *trimmed_end(char *from, char *end)
 {
-	while (end > from && blank(end[-1]))
+	while (end > from && is_blank(end[-1]))
 		end--;
 	return end;
 }
@@ -88,7 +88,7 @@ static char *join_word(char *stop, char **value, char *end)
 	size_t len = (size_t)(behind - word);
 	*stop++ = ' ';
 	memmove(stop, word, len);
-	for (*value = behind; *value < end && blank(**value); ++*value)
+	for (*value = behind; *value < end && is_blank(**value); ++*value)
 		;
 	return stop + len;
 }
@@ -108,7 +108,7 @@ static void begin_row(struct reader *r, char *line, char *end)
 		return;
 	}
 	char *value = stop == end ? end : stop + 1;
-	while (value < end && blank(*value))
+	while (value < end && is_blank(*value))
 		value++;
 	if (r->form->two && r->form->two(value))
 		stop = join_word(stop, &value, end);
@@ -133,7 +133,7 @@ static void blank_out(char *from, char *to)
 static void read_line(struct reader *r, char *line, char *end)
 {
 	char *text = line;
-	while (text < end && blank(*text))
+	while (text < end && is_blank(*text))
 		text++;
 	if (text == end || *text == '#')
 		return;

@@ -19,7 +19,7 @@ void thread_prepare(void (*prepare)(void))
 	prepare_thread = prepare;
 }
 
-static void *begin(void *argument)
+static void *begin_thread(void *argument)
 {
 	struct beginning b = *(struct beginning *)argument;
 	free(argument);
@@ -36,7 +36,7 @@ int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void
 	*b = (struct beginning){name, run, argument};
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	int error = pthread_create(thread, NULL, begin, b);
+	int error = pthread_create(thread, NULL, begin_thread, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
 		free(b);

@@ -27,7 +27,7 @@ struct thread_pool {
 
 /* The next job; NULL: there will be no more. Or the next of the brief ones; NULL: it is not such a one, and
  * nobody waits for it. */
-static struct thread_pool_job *take(struct thread_pool *p, bool only_brief)
+static struct thread_pool_job *take_job(struct thread_pool *p, bool only_brief)
 {
 	pthread_mutex_lock(&p->lock);
 	while (!p->first && !p->stopped && !only_brief)
@@ -51,7 +51,7 @@ struct finished {
 	struct thread_pool_job *job[TOGETHER];
 };
 
-static void tell(struct finished *f)
+static void tell_finished(struct finished *f)
 {
 	for (int i = 0; i < f->n; i++)
 		f->job[i]->done(f->job[i]);
@@ -63,7 +63,7 @@ static void tell(struct finished *f)
  * as long as there are more. False: the end. */
 static bool work_on(struct thread_pool *p, struct finished *f)
 {
-	struct thread_pool_job *job = take(p, f->n > 0);
+	struct thread_pool_job *job = take_job(p, f->n > 0);
 	if (!job && f->n == 0)
 		return false;
 	if (job) {
@@ -72,11 +72,11 @@ static bool work_on(struct thread_pool *p, struct finished *f)
 		f->job[f->n++] = job;
 	}
 	if (!job || !job->brief || f->n == TOGETHER)
-		tell(f);
+		tell_finished(f);
 	return true;
 }
 
-static void *run(void *arg)
+static void *run_worker(void *arg)
 {
 	struct thread_pool *p = arg;
 	struct finished f = {0};
@@ -103,13 +103,13 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 void thread_pool_start(struct thread_pool *p)
 {
 	for (; p->nthread < p->threads; p->nthread++)
-		if (thread_start(&p->thread[p->nthread], p->name, run, p) != 0) {
+		if (thread_start(&p->thread[p->nthread], p->name, run_worker, p) != 0) {
 			fprintf(stderr, "sluice: no thread for %s\n", p->name);
 			abort();
 		}
 }
 
-static bool give(struct thread_pool *p, struct thread_pool_job *job, bool counts)
+static bool give_job(struct thread_pool *p, struct thread_pool_job *job, bool counts)
 {
 	pthread_mutex_lock(&p->lock);
 	bool room = !p->stopped && (!counts || p->waiting < p->queue_max);
@@ -128,12 +128,12 @@ static bool give(struct thread_pool *p, struct thread_pool_job *job, bool counts
 
 bool thread_pool_give(struct thread_pool *p, struct thread_pool_job *job)
 {
-	return give(p, job, true);
+	return give_job(p, job, true);
 }
 
 bool thread_pool_give_always(struct thread_pool *p, struct thread_pool_job *job)
 {
-	return give(p, job, false);
+	return give_job(p, job, false);
 }
 
 void thread_pool_stop(struct thread_pool *p)

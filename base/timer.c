@@ -22,7 +22,7 @@ void timer_init(struct timer *t, void (*expired)(void *owner), void *owner)
 	*t = (struct timer){.expired = expired, .owner = owner};
 }
 
-static void put(struct timers *h, size_t slot, struct timer *t)
+static void place_timer(struct timers *h, size_t slot, struct timer *t)
 {
 	h->heap[slot] = t;
 	t->slot = slot;
@@ -31,10 +31,10 @@ static void put(struct timers *h, size_t slot, struct timer *t)
 static void sift_up(struct timers *h, size_t slot, struct timer *t)
 {
 	while (slot > 1 && h->heap[slot / 2]->due_ms > t->due_ms) {
-		put(h, slot, h->heap[slot / 2]);
+		place_timer(h, slot, h->heap[slot / 2]);
 		slot /= 2;
 	}
-	put(h, slot, t);
+	place_timer(h, slot, t);
 }
 
 static void sift_down(struct timers *h, size_t slot, struct timer *t)
@@ -44,9 +44,9 @@ static void sift_down(struct timers *h, size_t slot, struct timer *t)
 			child++;
 		if (h->heap[child]->due_ms >= t->due_ms)
 			break;
-		put(h, slot, h->heap[child]);
+		place_timer(h, slot, h->heap[child]);
 	}
-	put(h, slot, t);
+	place_timer(h, slot, t);
 }
 
 void timer_start(struct timers *h, struct timer *t, int64_t due_ms)

@@ -17,7 +17,7 @@ enum { VERIFY_SECURITY_LEVEL = 2 };
 
 #define AEAD "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM"
 
-static void say(struct buf *error, const char *what, const char *file)
+static void put_error(struct buf *error, const char *what, const char *file)
 {
 	unsigned long code = ERR_peek_error();
 	const char *reason = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code))
@@ -43,14 +43,14 @@ static bool set_session_context(SSL_CTX *c)
 	       SSL_CTX_set_session_id_context(c, id, sizeof id) == 1;
 }
 
-static bool load(SSL_CTX *c, const char *certificate, const char *key, struct buf *error)
+static bool load_identity(SSL_CTX *c, const char *certificate, const char *key, struct buf *error)
 {
 	if (!tls_keys_use_certificate(c, certificate)) {
-		say(error, "certificate", certificate);
+		put_error(error, "certificate", certificate);
 		return false;
 	}
 	if (!tls_keys_use_key(c, key)) {
-		say(error, "key", key);
+		put_error(error, "key", key);
 		return false;
 	}
 	return true;
@@ -62,16 +62,16 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc,
 	ERR_clear_error();
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	if (!c) {
-		say(error, "TLS", "context");
+		put_error(error, "TLS", "context");
 		return NULL;
 	}
 	set_common(c);
 	SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_cipher_list(c, cbc ? AEAD ":ECDHE+AES:!aNULL" : AEAD ":!aNULL");
 	if (!set_session_context(c) || !tls_groups_of_server(c, groups) ||
-	    !load(c, certificate, key, error)) {
+	    !load_identity(c, certificate, key, error)) {
 		if (buf_len(error) == 0)
-			say(error, "TLS", "context");
+			put_error(error, "TLS", "context");
 		SSL_CTX_free(c);
 		return NULL;
 	}
@@ -83,8 +83,8 @@ SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *erro
 	ERR_clear_error();
 	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
 	if (!c) {
-		say(error, "TLS", "context");
-	} else if (!load(c, certificate, key, error)) {
+		put_error(error, "TLS", "context");
+	} else if (!load_identity(c, certificate, key, error)) {
 		SSL_CTX_free(c);
 		c = NULL;
 	}
@@ -115,7 +115,7 @@ bool tls_ask_client(SSL_CTX *c, const char *ca, struct buf *error)
 		return true;
 	STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
 	if (!names || SSL_CTX_load_verify_file(c, ca) != 1) {
-		say(error, "client_ca", ca);
+		put_error(error, "client_ca", ca);
 		sk_X509_NAME_pop_free(names, X509_NAME_free);
 		return false;
 	}

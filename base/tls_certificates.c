@@ -167,7 +167,7 @@ static bool read_ocsp(struct shown *it, const char *certificate, struct buf *err
 	return good;
 }
 
-static bool show(SSL_CTX *c, const char *certificate, struct buf *error)
+static bool show_certificate(SSL_CTX *c, const char *certificate, struct buf *error)
 {
 	struct shelf *s = shelf_of(c);
 	s->shown = mem_realloc(s->shown, (size_t)(s->nshown + 1) * sizeof *s->shown);
@@ -187,7 +187,7 @@ static SSL_CTX *context_of(const struct conf_listener *l, int i, const struct co
 	pthread_once(&shelf_once, make_index);
 	SSL_CTX_set_ex_data(c, shelf_index, mem_zalloc(sizeof(struct shelf)));
 	SSL_CTX_set_tlsext_status_cb(c, on_status);
-	if (show(c, l->certificate.item[i], error))
+	if (show_certificate(c, l->certificate.item[i], error))
 		return c;
 	SSL_CTX_free(c);
 	return NULL;
@@ -227,14 +227,14 @@ static bool go_together(const SSL_CTX *a, const SSL_CTX *b)
 	       !has_kind(a, EVP_PKEY_get_base_id(X509_get0_pubkey(own)));
 }
 
-static bool join(SSL_CTX *to, const struct conf_listener *l, int i, struct buf *error)
+static bool load_pair(SSL_CTX *to, const struct conf_listener *l, int i, struct buf *error)
 {
 	bool done = tls_keys_use_certificate(to, l->certificate.item[i]) &&
 		    tls_keys_use_key(to, l->key.item[i]);
 	if (!done)
 		buf_printf(error, "certificate %s: it has changed just now",
 			   l->certificate.item[i]);
-	return done && show(to, l->certificate.item[i], error);
+	return done && show_certificate(to, l->certificate.item[i], error);
 }
 
 static bool add_certificate(SSL_CTX *first, const struct conf_listener *l, int i,
@@ -250,7 +250,7 @@ static bool add_certificate(SSL_CTX *first, const struct conf_listener *l, int i
 			with = s->other[k];
 	if (with) {
 		SSL_CTX_free(c);
-		return join(with, l, i, error);
+		return load_pair(with, l, i, error);
 	}
 	s->other = mem_realloc(s->other, (size_t)(s->nother + 1) * sizeof(SSL_CTX *));
 	s->other[s->nother++] = c;

@@ -66,7 +66,7 @@ bool tls_dane_usable(const struct resolve_tlsa *t)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_records(const void *a, const void *b)
 {
 	const struct resolve_tlsa *x = a, *y = b;
 	int head_x = x->usage << 16 | x->selector << 8 | x->matching;
@@ -88,7 +88,7 @@ static void copy_records(struct tls_dane *d, const struct resolve_tlsa *from, in
 		memcpy(to->data, from[i].data, to->len);
 	}
 	/* The order in which they come is nobody's choice. */
-	qsort(d->record, (size_t)n, sizeof *d->record, compare);
+	qsort(d->record, (size_t)n, sizeof *d->record, compare_records);
 }
 
 static void put_id(struct buf *to, const struct tls_dane *d)
@@ -201,7 +201,7 @@ bool tls_dane_prepare(SSL *ssl, const struct tls_dane *d)
 	return good && taken > 0;
 }
 
-static bool fits(SSL *ssl, struct buf *why)
+static bool fits_records(SSL *ssl, struct buf *why)
 {
 	X509 *own = SSL_get0_peer_certificate(ssl);
 	X509_STORE_CTX *c = X509_STORE_CTX_new();
@@ -227,7 +227,7 @@ static bool fits(SSL *ssl, struct buf *why)
 bool tls_dane_verify(SSL *ssl, struct buf *record, struct buf *why)
 {
 	uint8_t usage, selector, matching;
-	if (!fits(ssl, why))
+	if (!fits_records(ssl, why))
 		return false;
 	if (SSL_get0_dane_tlsa(ssl, &usage, &selector, &matching, NULL, NULL) >= 0) {
 		buf_printf(record, "%d %d %d", usage, selector, matching);

@@ -146,7 +146,7 @@ enum tls_policy_dane tls_policy_dane(const char *text, bool usual)
 }
 
 /* Of a host that has no TLSA records dane demands nothing. */
-static int demand(const char *text)
+static int demand_of(const char *text)
 {
 	static const int demands[] = {
 		[TRANSPORT_TLS_NONE] = 0,   [TRANSPORT_TLS_OPPORTUNISTIC] = 0,
@@ -160,7 +160,7 @@ const char *tls_policy_strictest(const char *a, const char *b)
 {
 	if (!a || !b)
 		return a ? a : b;
-	return demand(b) >= demand(a) ? b : a;
+	return demand_of(b) >= demand_of(a) ? b : a;
 }
 
 /* As certificates have it. */
@@ -194,7 +194,7 @@ static void put_item(struct buf *to, const char *item, const char *hop)
 }
 
 /* The items, with one word replaced by what it stands for. */
-static char *rewritten(const char *text, const char *hop, const char *host)
+static char *rewrite_items(const char *text, const char *hop, const char *host)
 {
 	struct buf b = {0};
 	bool verify = tls_policy_level(text) == TRANSPORT_TLS_VERIFY;
@@ -223,14 +223,14 @@ static char *rewritten(const char *text, const char *hop, const char *host)
 
 char *tls_policy_of_hop(const char *text, const char *hop)
 {
-	return rewritten(text, hop, NULL);
+	return rewrite_items(text, hop, NULL);
 }
 
 char *tls_policy_of_host(const char *text, const char *host)
 {
 	if (tls_policy_level(text) == TRANSPORT_TLS_DANE)
 		return mem_strdup(levels[TRANSPORT_TLS_OPPORTUNISTIC]);
-	return rewritten(text, NULL, host);
+	return rewrite_items(text, NULL, host);
 }
 
 char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *p)
@@ -270,7 +270,7 @@ bool tls_policy_has_requiretls(const char *text)
 	return len > end && strcmp(text + len - end, handed_on) == 0;
 }
 
-static char *get(const struct tables *t, const char *key, struct table_origin *origin)
+static char *get_by_key(const struct tables *t, const char *key, struct table_origin *origin)
 {
 	struct table_origin unwanted;
 	return tables_get(t, TABLE_TLS_POLICY, key, origin ? origin : &unwanted);
@@ -281,9 +281,9 @@ static char *get_written(const struct tables *t, const char *hop, bool bracketed
 {
 	char *name = mem_printf(bracketed ? "[%s]" : "%s", hop);
 	char *with_port = mem_printf("%s:%d", name, port);
-	char *value = get(t, with_port, origin);
+	char *value = get_by_key(t, with_port, origin);
 	if (!value)
-		value = get(t, name, origin);
+		value = get_by_key(t, name, origin);
 	free(with_port);
 	free(name);
 	return value;
@@ -299,7 +299,7 @@ char *tls_policy_row(const struct tables *t, const char *hop, bool bracketed, in
 	if (!value && bracketed)
 		value = get_written(t, name, false, port, origin);
 	for (const char *dot = strchr(name, '.'); !value && dot; dot = strchr(dot + 1, '.'))
-		value = get(t, dot, origin);
+		value = get_by_key(t, dot, origin);
 	free(name);
-	return value ? value : get(t, "*", origin);
+	return value ? value : get_by_key(t, "*", origin);
 }

@@ -141,24 +141,25 @@ void user_value_print(const struct user_value *v, struct buf *to)
 	buf_wipe(&text);
 }
 
-static bool hmac(enum user_hash h, const unsigned char *key, const char *text, unsigned char *to)
+static bool compute_hmac(enum user_hash h, const unsigned char *key, const char *text,
+			 unsigned char *to)
 {
 	return HMAC(hashes[h].md(), key, (int)hashes[h].bytes, (const unsigned char *)text,
 		    strlen(text), to, NULL) != NULL;
 }
 
 /* RFC 5802 3: Hi() is PBKDF2; StoredKey = H(HMAC(Hi, "Client Key")), ServerKey = HMAC(Hi, ...). */
-static bool derive(enum user_hash h, const char *password, const struct user_scram *with,
-		   struct user_scram *to)
+static bool derive_keys(enum user_hash h, const char *password, const struct user_scram *with,
+			struct user_scram *to)
 {
 	unsigned char salted[USER_KEY_MAX], client[USER_KEY_MAX];
 	const struct hash *by = &hashes[h];
 	bool done = PKCS5_PBKDF2_HMAC(password, (int)strlen(password), with->salt,
 				      (int)with->salt_bytes, with->iterations, by->md(),
 				      (int)by->bytes, salted) == 1 &&
-		    hmac(h, salted, "Client Key", client) &&
+		    compute_hmac(h, salted, "Client Key", client) &&
 		    EVP_Digest(client, by->bytes, to->stored_key, NULL, by->md(), NULL) == 1 &&
-		    hmac(h, salted, "Server Key", to->server_key);
+		    compute_hmac(h, salted, "Server Key", to->server_key);
 	explicit_bzero(salted, sizeof salted);
 	explicit_bzero(client, sizeof client);
 	return done;
@@ -170,7 +171,7 @@ bool user_value_make_scram(struct user_value *v, enum user_hash h, const char *p
 	struct user_scram *s = &v->scram[h];
 	s->iterations = iterations;
 	s->salt_bytes = USER_SALT;
-	return RAND_bytes(s->salt, USER_SALT) == 1 && derive(h, password, s, s);
+	return RAND_bytes(s->salt, USER_SALT) == 1 && derive_keys(h, password, s, s);
 }
 
 static char *crypt_with(const char *password, const char *setting)
@@ -200,7 +201,7 @@ bool user_value_make_key(struct user_value *v)
 static bool check_scram(const struct user_scram *s, enum user_hash h, const char *password)
 {
 	struct user_scram made;
-	bool same = derive(h, password, s, &made) &&
+	bool same = derive_keys(h, password, s, &made) &&
 		    CRYPTO_memcmp(made.stored_key, s->stored_key, hashes[h].bytes) == 0;
 	explicit_bzero(&made, sizeof made);
 	return same;

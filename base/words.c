@@ -25,7 +25,7 @@ bool words_is(const char *word, size_t len, const char *wanted)
 	return strlen(wanted) == len && strncasecmp(word, wanted, len) == 0;
 }
 
-static size_t digits(const char *text, size_t most)
+static size_t count_digits(const char *text, size_t most)
 {
 	size_t n = strspn(text, "0123456789");
 	return n <= most ? n : 0;
@@ -35,10 +35,10 @@ bool words_dsn(const char *word, size_t len, const char *classes)
 {
 	if (len < 5 || !strchr(classes, word[0]) || word[1] != '.')
 		return false;
-	size_t subject = digits(word + 2, 3);
+	size_t subject = count_digits(word + 2, 3);
 	if (subject == 0 || word[2 + subject] != '.')
 		return false;
-	size_t detail = digits(word + 3 + subject, 3);
+	size_t detail = count_digits(word + 3 + subject, 3);
 	return detail > 0 && 3 + subject + detail == len;
 }
 

@@ -25,26 +25,26 @@ bool bounce_wants(const struct recipient *r, enum report_kind kind)
 	}
 }
 
-static bool owed(const struct report *r, uint32_t recipient, enum report_kind kind)
+static bool is_owed(const struct report *r, uint32_t recipient, enum report_kind kind)
 {
 	return r->owed[recipient] == kind + 1;
 }
 
-static bool owes(const struct report *r, enum report_kind kind)
+static bool owes_any(const struct report *r, enum report_kind kind)
 {
 	for (uint32_t i = 0; i < r->original->nrcpt; i++)
-		if (owed(r, i, kind))
+		if (is_owed(r, i, kind))
 			return true;
 	return false;
 }
 
 /* Addresses beyond ASCII need the international forms of all three parts (RFC 6533). */
-static bool international(const struct report *r)
+static bool is_international(const struct report *r)
 {
 	return r->original->smtputf8;
 }
 
-static const char *boundary(const struct report *r, char text[64])
+static const char *boundary_text(const struct report *r, char text[64])
 {
 	char id[IDENT_TEXT];
 	snprintf(text, 64, "=_%s_report", ident_text(r->id, id));
@@ -54,9 +54,9 @@ static const char *boundary(const struct report *r, char text[64])
 static void write_header(const struct report *r, struct buf *to)
 {
 	char id[IDENT_TEXT], date[REPORT_DATE], mark[64];
-	const char *subject = owes(r, REPORT_FAILED)	? "Undelivered mail returned to sender"
-			      : owes(r, REPORT_DELAYED) ? "Delayed mail: still being retried"
-							: "Mail relayed";
+	const char *subject = owes_any(r, REPORT_FAILED)    ? "Undelivered mail returned to sender"
+			      : owes_any(r, REPORT_DELAYED) ? "Delayed mail: still being retried"
+							    : "Mail relayed";
 	ident_text(r->id, id);
 	report_date(r->now_ms, date);
 	buf_printf(to, "Received: by %s id %s;\r\n\t%s\r\n", r->hostname, id, date);
@@ -69,7 +69,7 @@ static void write_header(const struct report *r, struct buf *to)
 	buf_printf(to,
 		   "Content-Type: multipart/report; report-type=delivery-status;\r\n"
 		   "\tboundary=\"%s\"\r\n\r\nThis is a MIME-encapsulated message.\r\n",
-		   boundary(r, mark));
+		   boundary_text(r, mark));
 }
 
 static void start_part(const struct report *r, struct buf *to, const char *description,
@@ -77,7 +77,7 @@ static void start_part(const struct report *r, struct buf *to, const char *descr
 {
 	char mark[64];
 	buf_printf(to, "\r\n--%s\r\nContent-Description: %s\r\nContent-Type: %s\r\n",
-		   boundary(r, mark), description, type);
+		   boundary_text(r, mark), description, type);
 	buf_puts(to, "Content-Transfer-Encoding: 8bit\r\n\r\n");
 }
 
@@ -85,12 +85,12 @@ static void write_words(const struct report *r, struct buf *to, enum report_kind
 			const char *words)
 {
 	const struct envelope *e = r->original;
-	if (!owes(r, kind))
+	if (!owes_any(r, kind))
 		return;
 	buf_puts(to, words);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		const struct verdict *v = e->rcpt[i].last;
-		if (!owed(r, i, kind))
+		if (!is_owed(r, i, kind))
 			continue;
 		buf_printf(to, "\r\n<%s>:\r\n", e->rcpt[i].address);
 		if (v && v->host[0])
@@ -114,7 +114,7 @@ static void write_notice(const struct report *r, struct buf *to)
 	write_words(r, to, REPORT_DELAYED,
 		    "Your message could not be delivered yet to the following recipients.\r\n"
 		    "You need not send it again: it is kept and tried again.\r\n");
-	if (owes(r, REPORT_DELAYED))
+	if (owes_any(r, REPORT_DELAYED))
 		buf_printf(to, "The last attempt will be made on %s.\r\n\r\n",
 			   report_date(r->expires_ms, date));
 	write_words(
@@ -133,7 +133,7 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 	char date[REPORT_DATE];
 	buf_puts(to, "\r\n");
 	report_orcpt(to, rcpt->orcpt);
-	buf_printf(to, "Final-Recipient: %s;%s\r\n", international(r) ? "utf-8" : "rfc822",
+	buf_printf(to, "Final-Recipient: %s;%s\r\n", is_international(r) ? "utf-8" : "rfc822",
 		   rcpt->address);
 	buf_printf(to, "Action: %s\r\n", action[r->owed[i] - 1]);
 	buf_printf(to, "Status: %s\r\n", v ? v->dsn : "5.0.0");
@@ -147,7 +147,7 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 	else
 		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
 	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
-	if (owed(r, i, REPORT_DELAYED))
+	if (is_owed(r, i, REPORT_DELAYED))
 		buf_printf(to, "Will-Retry-Until: %s\r\n", report_date(r->expires_ms, date));
 }
 
@@ -167,7 +167,8 @@ static void write_status(const struct report *r, struct buf *to)
 	const struct envelope *e = r->original;
 	char date[REPORT_DATE];
 	start_part(r, to, "Delivery report",
-		   international(r) ? "message/global-delivery-status" : "message/delivery-status");
+		   is_international(r) ? "message/global-delivery-status"
+				       : "message/delivery-status");
 	report_envid(to, e->envid);
 	buf_printf(to, "Reporting-MTA: dns; %s\r\n", r->hostname);
 	buf_printf(to, "Arrival-Date: %s\r\n", report_date(e->arrived_ms, date));
@@ -211,14 +212,14 @@ static bool may_return_all(const struct envelope *e)
 
 static void write_original(const struct report *r, struct buf *to)
 {
-	bool whole = owes(r, REPORT_FAILED) && may_return_all(r->original) &&
+	bool whole = owes_any(r, REPORT_FAILED) && may_return_all(r->original) &&
 		     (int64_t)r->content->size <= r->size_max;
 	if (whole)
 		start_part(r, to, "Undelivered message",
-			   international(r) ? "message/global" : "message/rfc822");
+			   is_international(r) ? "message/global" : "message/rfc822");
 	else
 		start_part(r, to, "Header of the message",
-			   international(r) ? "message/global-headers" : "text/rfc822-headers");
+			   is_international(r) ? "message/global-headers" : "text/rfc822-headers");
 	size_t before = buf_len(to);
 	int64_t most = r->size_max > RETURN_PIECE ? r->size_max : RETURN_PIECE;
 	if (!append_content(r, to, whole ? (int64_t)r->content->size : most)) {
@@ -237,5 +238,5 @@ void bounce_write(const struct report *r, struct buf *to)
 	write_notice(r, to);
 	write_status(r, to);
 	write_original(r, to);
-	buf_printf(to, "\r\n--%s--\r\n", boundary(r, mark));
+	buf_printf(to, "\r\n--%s--\r\n", boundary_text(r, mark));
 }

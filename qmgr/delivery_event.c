@@ -43,7 +43,7 @@ static uint64_t next_id(struct qmgr *q)
 	return ++q->events.id;
 }
 
-static void begin(struct qmgr *q, struct buf *to, const char *event)
+static void begin_line(struct qmgr *q, struct buf *to, const char *event)
 {
 	buf_puts(to, "{");
 	put_time(to, "time", date_ms());
@@ -70,7 +70,7 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	const struct verdict *v = d->verdict;
 	const struct envelope *e = d->message->work.envelope;
 	bool final = v->class == VERDICT_SENT || v->class == VERDICT_FAILED;
-	begin(q, to, verdict_class_name(v->class));
+	begin_line(q, to, verdict_class_name(v->class));
 	put_text(to, "id", log_id(d->message->work.id));
 	put_text(to, "envid", e->envid);
 	put_text(to, "from", e->sender);
@@ -107,7 +107,7 @@ void delivery_event_say_lost(struct qmgr *q)
 	q->events.told_ms = clock_steady_ms();
 }
 
-static void lose(struct qmgr *q)
+static void count_lost(struct qmgr *q)
 {
 	q->events.unmarked++;
 	q->events.untold++;
@@ -116,7 +116,7 @@ static void lose(struct qmgr *q)
 		delivery_event_say_lost(q);
 }
 
-static bool post(struct qmgr *q, struct buf *line)
+static bool post_line(struct qmgr *q, struct buf *line)
 {
 	if (!event_line_room_take(buf_len(line)))
 		return false;
@@ -132,9 +132,9 @@ static bool mark_gap(struct qmgr *q)
 	struct buf line = {0};
 	if (q->events.unmarked == 0)
 		return true;
-	begin(q, &line, "lost");
+	begin_line(q, &line, "lost");
 	buf_printf(&line, "\"count\":%" PRId64 "}\n", q->events.unmarked);
-	bool posted = post(q, &line);
+	bool posted = post_line(q, &line);
 	if (posted)
 		q->events.unmarked = 0;
 	buf_fini(&line);
@@ -158,7 +158,7 @@ void delivery_event_tell(struct qmgr *q, const struct delivery_event *d)
 	if (!is_wanted(q, d->verdict))
 		return;
 	put_line(q, &line, d);
-	if (!mark_gap(q) || !post(q, &line))
-		lose(q);
+	if (!mark_gap(q) || !post_line(q, &line))
+		count_lost(q);
 	buf_fini(&line);
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int64_t left(int64_t until_ms, int64_t now_ms)
+static int64_t time_left(int64_t until_ms, int64_t now_ms)
 {
 	return until_ms > now_ms ? until_ms - now_ms : 0;
 }
@@ -36,19 +36,19 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 		.failures = h->failures,
 		.unanswered = h->unanswered,
 		.doubts = pooling_doubts(h),
-		.retry_in_ms = h->state == HOST_UP ? 0 : left(h->retry_ms, now_ms),
+		.retry_in_ms = h->state == HOST_UP ? 0 : time_left(h->retry_ms, now_ms),
 		.opened_ago_ms = h->opened_ms ? now_ms - h->opened_ms : -1,
 		.depth = h->depth,
 		.mode = host_mode_name(host_mode(h, now_ms)),
-		.mode_in_ms = left(h->mode_until_ms, now_ms),
+		.mode_in_ms = time_left(h->mode_until_ms, now_ms),
 		.classical_in_ms = host_mode(h, now_ms) & CONNECTION_SMALL_HELLO
-					   ? left(h->mode_until_ms, now_ms)
+					   ? time_left(h->mode_until_ms, now_ms)
 					   : 0,
 		.messages_most = host_messages_most(h, now_ms),
-		.messages_in_ms = left(h->messages_until_ms, now_ms),
-		.slow_in_ms = left(h->slow_until_ms, now_ms),
+		.messages_in_ms = time_left(h->messages_until_ms, now_ms),
+		.slow_in_ms = time_left(h->slow_until_ms, now_ms),
 		.limit = h->limit.n,
-		.limit_in_ms = h->limit.n > 0 ? left(h->limit.again_ms, now_ms) : 0,
+		.limit_in_ms = h->limit.n > 0 ? time_left(h->limit.again_ms, now_ms) : 0,
 		.round_trip_us = h->speed.r_us,
 		.service_us = h->speed.s_us,
 	};
@@ -61,7 +61,7 @@ static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct si
 	to->peer = mem_strdup(it->peer);
 	to->preference = it->preference & 0xffff;
 	to->plain_in_ms =
-		left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(&q->sched));
+		time_left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(&q->sched));
 	to->why = host_why(it->host, it->name);
 	if (it->suspended)
 		to->state = "suspended";
@@ -74,7 +74,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
 		.source = mem_strdup(source_name(s)),
-		.shut_in_ms = left(source_shut_until_ms(s), scheduler_now_ms(&q->sched)),
+		.shut_in_ms = time_left(source_shut_until_ms(s), scheduler_now_ms(&q->sched)),
 		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
 		.shared = site_pace_shared(s),
 		.state = site_state_name(s),
@@ -93,7 +93,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.rate_events = t->destination_rate.events,
 		.rate_per_ms = t->destination_rate.per_ms,
 		.delay_ms = t->destination_rate_delay,
-		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
+		.dead_in_ms = time_left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
 		.pace = site_pace_rate(s),
 		.paced_ms = s->pacing->since_ms,
 		.refused = verdict_ref(s->pacing->why),
@@ -252,7 +252,7 @@ static void look_up(struct qmgr *q, struct dest_command *c)
 			add_suspended(c, n);
 }
 
-static void reset(struct qmgr *q, const char *name, bool hosts, bool everywhere)
+static void reset_by_name(struct qmgr *q, const char *name, bool hosts, bool everywhere)
 {
 	for (struct site *s = q->db.sites; s && !hosts; s = s->hh.next)
 		if (suspend_site_is(s, name))
@@ -290,13 +290,13 @@ static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
 static void reset_listed(struct qmgr *q, const struct dest_command *c)
 {
 	for (int i = 0; i < c->nsite; i++)
-		reset(q, c->site[i].name, false, c->everywhere);
+		reset_by_name(q, c->site[i].name, false, c->everywhere);
 	if (c->provider)
 		provider_forget_pace(&q->db, c->provider);
 }
 
 /* What is not known yet may be named in advance. */
-static void suspend(struct qmgr *q, struct dest_command *c)
+static void suspend_named(struct qmgr *q, struct dest_command *c)
 {
 	if (c->provider) {
 		if (c->found > 0)
@@ -321,11 +321,11 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 		c->found = c->provider ? suspend_end_one(&q->db, c->provider, SUSPEND_PROVIDER)
 				       : suspend_end(&q->db, c->name);
 	else if (c->op == DEST_SUSPEND)
-		suspend(q, c);
+		suspend_named(q, c);
 	else if (c->found == 0 && c->name)
 		add_sites_of_domain(q, c);
 	if (c->op == DEST_RESET && c->hosts && c->nhost > 0)
-		reset(q, c->name, true, c->everywhere);
+		reset_by_name(q, c->name, true, c->everywhere);
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op == DEST_RESET && c->name)

@@ -51,7 +51,7 @@ void door_fini(struct door *d)
 
 /* --- answers */
 
-static void answer(struct verify *ask, enum verify_result result)
+static void post_answer(struct verify *ask, enum verify_result result)
 {
 	ask->note.type = VERIFY_ANSWER;
 	ask->result = result;
@@ -59,12 +59,12 @@ static void answer(struct verify *ask, enum verify_result result)
 }
 
 /* Takes the verdict. */
-static void refuse(struct verify *ask, struct verdict *v, const char *reason)
+static void refuse_with(struct verify *ask, struct verdict *v, const char *reason)
 {
 	metric_cell_add(metric_cell(FAMILY_known_refusals, reason, NULL), 1);
 	ask->ours = true;
 	ask->verdict = v;
-	answer(ask, v->class == VERDICT_FAILED ? VERIFY_REFUSES : VERIFY_UNKNOWN);
+	post_answer(ask, v->class == VERDICT_FAILED ? VERIFY_REFUSES : VERIFY_UNKNOWN);
 }
 
 /* --- what is known */
@@ -86,10 +86,10 @@ static bool refuse_unlisted(const struct qmgr *q, struct verify *ask, const stru
 	if (ask->servers.n > 0 && ask->listed)
 		return false;
 	if (ask->servers.n > 0)
-		answer(ask, VERIFY_UNLISTED);
+		post_answer(ask, VERIFY_UNLISTED);
 	else
-		refuse(ask, verdict_new(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown"),
-		       "recipients");
+		refuse_with(ask, verdict_new(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown"),
+			    "recipients");
 	return true;
 }
 
@@ -98,7 +98,7 @@ static bool refuse_by_route(const struct qmgr *q, struct verify *ask, const stru
 {
 	if (r->action == ROUTE_ERROR) {
 		enum verdict_class class = r->dsn[0] == '4' ? VERDICT_DEFERRED : VERDICT_FAILED;
-		refuse(ask, verdict_new(class, 0, r->dsn, NULL, r->text), "route");
+		refuse_with(ask, verdict_new(class, 0, r->dsn, NULL, r->text), "route");
 	} else if (r->recipients && !tables_list(q->sched.conf->tables, TABLE_RECIPIENTS,
 						 r->recipients, ask->address)) {
 		return refuse_unlisted(q, ask, r);
@@ -108,7 +108,7 @@ static bool refuse_by_route(const struct qmgr *q, struct verify *ask, const stru
 	return true;
 }
 
-static const char *day(int64_t wall_ms, char text[DAY_TEXT])
+static const char *day_text(int64_t wall_ms, char text[DAY_TEXT])
 {
 	time_t at = (time_t)(wall_ms / 1000);
 	struct tm tm;
@@ -126,10 +126,10 @@ static bool refuse_suppressed(struct qmgr *q, struct verify *ask)
 	if (!one)
 		return false;
 	ask->learnt = true;
-	refuse(ask,
-	       verdict_printf(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown there since %s",
-			      day(one->since_ms, text)),
-	       "suppressed");
+	refuse_with(ask,
+		    verdict_printf(VERDICT_FAILED, 550, "5.1.1", NULL,
+				   "User unknown there since %s", day_text(one->since_ms, text)),
+		    "suppressed");
 	return true;
 }
 
@@ -160,13 +160,13 @@ static bool ask_dns(struct qmgr *q, struct verify *ask, bool by_mx)
 
 /* --- and who has to be asked */
 
-static void pass(struct qmgr *q, struct verify *ask)
+static void pass_question(struct qmgr *q, struct verify *ask)
 {
 	const struct route *r = route_find(q->routes, sender_of(q, ask), ask->address);
 	if (ask->only_routed && !r->verify)
-		answer(ask, VERIFY_UNWANTED);
+		post_answer(ask, VERIFY_UNWANTED);
 	else if (r->action == ROUTE_DISCARD)
-		answer(ask, VERIFY_TAKES);
+		post_answer(ask, VERIFY_TAKES);
 	else
 		verifier_ask(q, ask);
 }
@@ -179,7 +179,7 @@ void door_ask(struct qmgr *q, struct verify *ask)
 		return;
 	if (!ask->fresh && (refuse_suppressed(q, ask) || ask_dns(q, ask, by_mx)))
 		return;
-	pass(q, ask);
+	pass_question(q, ask);
 }
 
 void door_answered(struct qmgr *q, struct resolve *r)
@@ -191,9 +191,9 @@ void door_answered(struct qmgr *q, struct resolve *r)
 		question->ask = NULL;
 		ask->learnt = r->failure;
 		if (r->failure)
-			refuse(ask, verdict_ref(r->failure), "domain");
+			refuse_with(ask, verdict_ref(r->failure), "domain");
 		else
-			pass(q, ask);
+			pass_question(q, ask);
 	}
 	question_free(question);
 	resolve_free(&r);

@@ -127,7 +127,7 @@ static void list_flows(struct qmgr *q, struct flow_command *c)
 	c->found = c->nrow;
 }
 
-static void reset(struct qmgr *q, struct flow_command *c)
+static void reset_tally(struct qmgr *q, struct flow_command *c)
 {
 	const struct flow_tally *t = flow_tallies_find(&q->tallies, c->name, clock_wall_ms());
 	if (t)
@@ -158,7 +158,7 @@ void flow_execute(struct qmgr *q, struct flow_command *c)
 	} else if (c->op == FLOW_RESUME) {
 		c->found = suspend_end_one(&q->db, c->name, SUSPEND_FLOW);
 	} else if (c->op == FLOW_RESET) {
-		reset(q, c);
+		reset_tally(q, c);
 	} else {
 		list_flows(q, c);
 	}

@@ -18,7 +18,7 @@ struct flow_release {
 
 /* --- suspended */
 
-static void stop(struct qmgr *q, struct message *m)
+static void stop_message(struct qmgr *q, struct message *m)
 {
 	m->stopped = m->work.cancelled = m->kept = true;
 	message_drop_waiting(m);
@@ -37,14 +37,14 @@ void flow_mail_stop(struct qmgr *q, const char *flow)
 		struct message *m;
 		HASH_FIND(hh, q->messages, &id[i], sizeof id[i], m);
 		if (m)
-			stop(q, m);
+			stop_message(q, m);
 	}
 	free(id);
 }
 
 /* --- resumed */
 
-static void post(struct qmgr *q, struct spool_command *c)
+static void post_command(struct qmgr *q, struct spool_command *c)
 {
 	q->db.edges.to_spool(q->db.edges.context, &c->note);
 }
@@ -54,7 +54,7 @@ static void ask_for_page(struct qmgr *q, struct flow_release *r, uint64_t after)
 	struct spool_command *c = spool_command_new(SPOOL_LIST, q->sched.loop, r);
 	c->after = after;
 	c->limit = PAGE;
-	post(q, c);
+	post_command(q, c);
 }
 
 static void release_end(struct flow_release *r)
@@ -76,7 +76,7 @@ static void flush_one(struct qmgr *q, uint64_t id)
 {
 	struct spool_command *c = spool_command_new(SPOOL_FLUSH, q->sched.loop, q);
 	c->id = id;
-	post(q, c);
+	post_command(q, c);
 }
 
 void flow_mail_listed(struct qmgr *q, struct spool_command *c)

@@ -43,7 +43,7 @@ static void give_credit(struct qmgr *q)
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
-static void reconfigure(struct qmgr *q, struct conf *conf)
+static void apply_conf(struct qmgr *q, struct conf *conf)
 {
 	struct conf *old = q->sched.conf;
 	q->sched.conf = conf;
@@ -187,7 +187,7 @@ static void receive_note(void *owner, struct note *note)
 		free(note);
 		break;
 	case QMGR_CONF:
-		reconfigure(q, ((struct conf_note *)note)->conf);
+		apply_conf(q, ((struct conf_note *)note)->conf);
 		free(note);
 		break;
 	default:

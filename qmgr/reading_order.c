@@ -38,7 +38,7 @@ static uint32_t *slot_of(const struct pieces *p, uint64_t hash)
 	return &p->slot[at];
 }
 
-static void enter(struct pieces *p, const char *address, uint32_t number, uint32_t most)
+static void enter_recipient(struct pieces *p, const char *address, uint32_t number, uint32_t most)
 {
 	uint64_t hash = hash_of(address);
 	uint32_t *slot = slot_of(p, hash);
@@ -77,7 +77,7 @@ uint32_t *reading_order(const struct envelope *e, uint32_t most)
 	p.piece = mem_alloc(e->nrcpt * sizeof *p.piece);
 	p.next = mem_zalloc(e->nrcpt * sizeof *p.next);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		enter(&p, e->rcpt[i].address, i, most);
+		enter_recipient(&p, e->rcpt[i].address, i, most);
 	uint32_t *order = lay_out(&p, e->nrcpt);
 	free(p.next);
 	free(p.piece);

@@ -18,7 +18,7 @@ const char *report_date(int64_t wall_ms, char text[REPORT_DATE])
 }
 
 /* How much of the text goes on this line: up to the last blank that fits, or the first there is. */
-static size_t cut(const char *text, size_t room)
+static size_t cut_length(const char *text, size_t room)
 {
 	size_t len = strlen(text);
 	if (len <= room)
@@ -42,7 +42,7 @@ void report_folded(struct buf *b, const char *indent, const char *fmt, ...)
 	va_end(args);
 	const char *rest = text;
 	for (const char *more = ""; *rest; more = " ") {
-		size_t len = cut(rest, REPORT_LINE_MAX - strlen(indent) - strlen(more));
+		size_t len = cut_length(rest, REPORT_LINE_MAX - strlen(indent) - strlen(more));
 		buf_printf(b, "%s%s%.*s\r\n", indent, more, (int)len, rest);
 		rest += len;
 		rest += strspn(rest, " ");

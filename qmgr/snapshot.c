@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool busier(const struct site *a, const struct site *b)
+static bool is_busier(const struct site *a, const struct site *b)
 {
 	int64_t work_a = a->queue.waiting + a->busy, work_b = b->queue.waiting + b->busy;
 	if (work_a != work_b)
@@ -21,17 +21,17 @@ static bool busier(const struct site *a, const struct site *b)
 	return strcmp(a->key, b->key) < 0;
 }
 
-static bool worse(const struct site *a, const struct site *b)
+static bool is_worse(const struct site *a, const struct site *b)
 {
 	int bad_a = site_badness(site_state_name(a)), bad_b = site_badness(site_state_name(b));
 	int64_t wait_a = a->queue.waiting + a->parked.deferred;
 	int64_t wait_b = b->queue.waiting + b->parked.deferred;
 	if (bad_a != bad_b)
 		return bad_a > bad_b;
-	return wait_a != wait_b ? wait_a > wait_b : busier(a, b);
+	return wait_a != wait_b ? wait_a > wait_b : is_busier(a, b);
 }
 
-static struct verdict *newest(const struct site *s)
+static struct verdict *newest_verdict(const struct site *s)
 {
 	struct verdict *reply = s->last_verdict, *failure = s->last_failure;
 	return !reply || (failure && failure->when_ms > reply->when_ms) ? failure : reply;
@@ -41,7 +41,7 @@ static struct verdict *newest(const struct site *s)
 static bool is_unproven(const struct site *s)
 {
 	static const char *const dsn[] = {"4.7.4", "4.7.5", "4.7.10", "4.7.30"};
-	const struct verdict *v = newest(s);
+	const struct verdict *v = newest_verdict(s);
 	for (size_t i = 0; v && i < sizeof dsn / sizeof *dsn; i++)
 		if (strcmp(v->dsn, dsn[i]) == 0)
 			return true;
@@ -55,9 +55,9 @@ static bool is_any(const struct site *s)
 }
 
 /* The first so many of those that fit, in order: each is put in its place, and the last falls out. */
-static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES_MAX],
-		  bool (*fits)(const struct site *),
-		  bool (*before)(const struct site *, const struct site *))
+static int choose_sites(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES_MAX],
+			bool (*fits)(const struct site *),
+			bool (*before)(const struct site *, const struct site *))
 {
 	int n = 0;
 	for (const struct site *s = q->db.sites; s; s = s->hh.next) {
@@ -104,7 +104,7 @@ static int64_t oldest_ms(const struct site *s)
 	return found;
 }
 
-static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
+static void copy_site(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 {
 	int64_t until_ms = site_down_until_ms(s);
 	*to = (struct snapshot_site){
@@ -124,7 +124,7 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 		.number = s->parked.number,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
 		.pace = site_pace_rate(s),
-		.last = verdict_ref(newest(s)),
+		.last = verdict_ref(newest_verdict(s)),
 	};
 	to->sent_lately = site_hour_lately(s, SITE_HOUR_SENT, &to->lately_ms);
 	to->deferred_lately = site_hour_lately(s, SITE_HOUR_DEFERRED, &to->lately_ms);
@@ -165,16 +165,16 @@ static void copy_domains(struct snapshot *to, const struct qmgr *q,
 void snapshot_take(struct qmgr *q, struct snapshot *to)
 {
 	const struct site *chosen[SNAPSHOT_SITES_MAX];
-	to->nsite = choose(q, chosen, is_any, busier);
+	to->nsite = choose_sites(q, chosen, is_any, is_busier);
 	for (int i = 0; i < to->nsite; i++)
-		copy(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));
-	choose(q, chosen, is_any, worse);
+		copy_site(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));
+	choose_sites(q, chosen, is_any, is_worse);
 	for (int i = 0; i < to->nsite; i++)
-		copy(&to->worst[i], chosen[i], scheduler_now_ms(&q->sched));
+		copy_site(&to->worst[i], chosen[i], scheduler_now_ms(&q->sched));
 	copy_domains(to, q, chosen);
-	to->nunproven = choose(q, chosen, is_unproven, worse);
+	to->nunproven = choose_sites(q, chosen, is_unproven, is_worse);
 	for (int i = 0; i < to->nunproven; i++)
-		copy(&to->unproven[i], chosen[i], scheduler_now_ms(&q->sched));
+		copy_site(&to->unproven[i], chosen[i], scheduler_now_ms(&q->sched));
 	to->dead = count_down(q);
 	to->sites = HASH_COUNT(q->db.sites);
 	to->hosts = HASH_COUNT(q->db.hosts);
@@ -191,7 +191,7 @@ struct snapshot *snapshot_new(struct loop *reply_to, void *owner)
 	return s;
 }
 
-static void fini(struct snapshot_site *s)
+static void fini_site(struct snapshot_site *s)
 {
 	free(s->name);
 	free(s->transport);
@@ -207,11 +207,11 @@ void snapshot_free(struct snapshot **sp)
 	if (!s)
 		return;
 	for (int i = 0; i < s->nsite; i++) {
-		fini(&s->site[i]);
-		fini(&s->worst[i]);
+		fini_site(&s->site[i]);
+		fini_site(&s->worst[i]);
 	}
 	for (int i = 0; i < s->nunproven; i++)
-		fini(&s->unproven[i]);
+		fini_site(&s->unproven[i]);
 	free(s);
 	*sp = NULL;
 }

@@ -53,7 +53,7 @@ static bool is_meant(const struct suppressed_one *one, const char *key)
 			   : strcmp(one->address, key) == 0;
 }
 
-static void describe(const struct suppressed_one *one, int64_t keep_ms, struct suppress_row *to)
+static void describe_one(const struct suppressed_one *one, int64_t keep_ms, struct suppress_row *to)
 {
 	*to = (struct suppress_row){.address = mem_strdup(one->address),
 				    .host = mem_strdup(one->host),
@@ -62,17 +62,17 @@ static void describe(const struct suppressed_one *one, int64_t keep_ms, struct s
 				    .until_ms = keep_ms > 0 ? one->last_ms + keep_ms : 0};
 }
 
-static void list(const struct qmgr *q, struct suppress_command *c, const char *key)
+static void list_suppressed(const struct qmgr *q, struct suppress_command *c, const char *key)
 {
 	c->row = mem_zalloc(((size_t)q->suppressed.n + 1) * sizeof *c->row);
 	list_each (link, tmp, &q->suppressed.by_time) {
 		const struct suppressed_one *one = list_entry(link, struct suppressed_one, by_time);
 		if (is_meant(one, key))
-			describe(one, q->sched.conf->suppress_most, &c->row[c->found++]);
+			describe_one(one, q->sched.conf->suppress_most, &c->row[c->found++]);
 	}
 }
 
-static void add(struct qmgr *q, struct suppress_command *c)
+static void add_address(struct qmgr *q, struct suppress_command *c)
 {
 	c->off = q->sched.conf->suppress_most == 0;
 	if (c->off)
@@ -82,7 +82,7 @@ static void add(struct qmgr *q, struct suppress_command *c)
 	log_change(c->address, "added");
 }
 
-static void forget(struct qmgr *q, struct suppress_command *c, const char *key)
+static void forget_addresses(struct qmgr *q, struct suppress_command *c, const char *key)
 {
 	list_each (link, tmp, &q->suppressed.by_time) {
 		struct suppressed_one *one = list_entry(link, struct suppressed_one, by_time);
@@ -113,11 +113,11 @@ void suppress_execute(struct qmgr *q, struct suppress_command *c)
 	char *key = c->address ? name_key(c->address) : NULL;
 	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress_most);
 	if (c->op == SUPPRESS_LIST)
-		list(q, c, key);
+		list_suppressed(q, c, key);
 	else if (c->op == SUPPRESS_ADD)
-		add(q, c);
+		add_address(q, c);
 	else
-		forget(q, c, key);
+		forget_addresses(q, c, key);
 	if (c->op != SUPPRESS_LIST)
 		suppress_save(q);
 	free(key);

@@ -30,7 +30,7 @@ void suppressed_drop(struct suppressed *s, struct suppressed_one *one)
 	free(one);
 }
 
-static struct suppressed_one *oldest(const struct suppressed *s)
+static struct suppressed_one *oldest_one(const struct suppressed *s)
 {
 	struct list *first = list_first(&s->by_time);
 	return first ? list_entry(first, struct suppressed_one, by_time) : NULL;
@@ -39,11 +39,11 @@ static struct suppressed_one *oldest(const struct suppressed *s)
 void suppressed_fini(struct suppressed *s)
 {
 	while (s->n > 0)
-		suppressed_drop(s, oldest(s));
+		suppressed_drop(s, oldest_one(s));
 	assert(list_empty(&s->by_time));
 }
 
-static struct suppressed_one *find(const struct suppressed *s, const char *address)
+static struct suppressed_one *find_one(const struct suppressed *s, const char *address)
 {
 	struct suppressed_one *one = NULL;
 	if (s->n == 0)
@@ -54,10 +54,10 @@ static struct suppressed_one *find(const struct suppressed *s, const char *addre
 	return one;
 }
 
-static struct suppressed_one *add(struct suppressed *s, const char *address, int64_t since_ms)
+static struct suppressed_one *add_one(struct suppressed *s, const char *address, int64_t since_ms)
 {
 	if (s->n == SUPPRESSED_MAX)
-		suppressed_drop(s, oldest(s));
+		suppressed_drop(s, oldest_one(s));
 	struct suppressed_one *one = mem_zalloc(sizeof *one);
 	one->address = name_key(address);
 	one->host = mem_strdup("");
@@ -69,8 +69,8 @@ static struct suppressed_one *add(struct suppressed *s, const char *address, int
 	return one;
 }
 
-static void touch(struct suppressed *s, struct suppressed_one *one, const char *host,
-		  int64_t now_ms)
+static void touch_one(struct suppressed *s, struct suppressed_one *one, const char *host,
+		      int64_t now_ms)
 {
 	free(one->host);
 	one->host = mem_strdup(host);
@@ -82,17 +82,17 @@ static void touch(struct suppressed *s, struct suppressed_one *one, const char *
 
 bool suppressed_note(struct suppressed *s, const char *address, const char *host, int64_t now_ms)
 {
-	struct suppressed_one *one = find(s, address);
+	struct suppressed_one *one = find_one(s, address);
 	bool new = !one;
 	if (new)
-		one = add(s, address, now_ms);
-	touch(s, one, host, now_ms);
+		one = add_one(s, address, now_ms);
+	touch_one(s, one, host, now_ms);
 	return new;
 }
 
 bool suppressed_forget(struct suppressed *s, const char *address)
 {
-	struct suppressed_one *one = find(s, address);
+	struct suppressed_one *one = find_one(s, address);
 	if (one)
 		suppressed_drop(s, one);
 	return one;
@@ -106,14 +106,14 @@ static bool is_over(const struct suppressed_one *one, int64_t now_ms, int64_t ke
 const struct suppressed_one *suppressed_find(const struct suppressed *s, const char *address,
 					     int64_t now_ms, int64_t keep_ms)
 {
-	struct suppressed_one *one = keep_ms > 0 ? find(s, address) : NULL;
+	struct suppressed_one *one = keep_ms > 0 ? find_one(s, address) : NULL;
 	return one && !is_over(one, now_ms, keep_ms) ? one : NULL;
 }
 
 void suppressed_age(struct suppressed *s, int64_t now_ms, int64_t keep_ms)
 {
-	while (keep_ms > 0 && s->n > 0 && is_over(oldest(s), now_ms, keep_ms))
-		suppressed_drop(s, oldest(s));
+	while (keep_ms > 0 && s->n > 0 && is_over(oldest_one(s), now_ms, keep_ms))
+		suppressed_drop(s, oldest_one(s));
 }
 
 void suppressed_write(const struct suppressed *s, struct buf *to)
@@ -131,10 +131,11 @@ static void read_line(struct suppressed *s, const char *line)
 	int host = 0, host_ends = 0, address = 0;
 	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n%*s%n %n", &since_ms, &last_ms, &host,
 		   &host_ends, &address) < 2 ||
-	    !line[address] || !address || find(s, line + address))
+	    !line[address] || !address || find_one(s, line + address))
 		return;
 	char *name = mem_strndup(line + host, (size_t)(host_ends - host));
-	touch(s, add(s, line + address, since_ms), strcmp(name, "-") == 0 ? "" : name, last_ms);
+	touch_one(s, add_one(s, line + address, since_ms), strcmp(name, "-") == 0 ? "" : name,
+		  last_ms);
 	free(name);
 }
 

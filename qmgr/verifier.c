@@ -35,7 +35,7 @@ struct verification {
 	UT_hash_handle hh;
 };
 
-static const struct conf_verify *settings(const struct qmgr *q)
+static const struct conf_verify *verify_settings(const struct qmgr *q)
 {
 	return &q->sched.conf->verify;
 }
@@ -105,7 +105,8 @@ static void remember_verdict(struct qmgr *q, struct verification *v, struct verd
 {
 	struct verifier *f = &q->verifier;
 	bool good = verdict->class == VERDICT_SENT;
-	int64_t time_ms = good ? settings(q)->positive_time : settings(q)->negative_time;
+	int64_t time_ms =
+		good ? verify_settings(q)->positive_time : verify_settings(q)->negative_time;
 	if (result_of(verdict) == VERIFY_UNKNOWN || time_ms == 0) {
 		forget_verification(q, v);
 		return;
@@ -114,7 +115,7 @@ static void remember_verdict(struct qmgr *q, struct verification *v, struct verd
 	v->until_ms = scheduler_now_ms(&q->sched) + time_ms;
 	list_append(&f->remembered, &v->link);
 	f->nremembered++;
-	while (f->nremembered > settings(q)->cache_limit)
+	while (f->nremembered > verify_settings(q)->cache_limit)
 		forget_verification(q, oldest_remembered(f));
 }
 
@@ -284,7 +285,7 @@ void verifier_run(struct qmgr *q)
 		if (p->nused == 0 && p->message->work.rcpt_count == 0 && p->message->lookups == 0)
 			verifying_free(q, p);
 	}
-	int64_t limit = settings(q)->concurrency_limit;
+	int64_t limit = verify_settings(q)->concurrency_limit;
 	while (f->nunderway < limit && (v = next_in_turn(f, limit)))
 		begin_verification(q, v, limit);
 }
@@ -317,7 +318,7 @@ static bool answer_remembered(struct qmgr *q, struct verification *v, struct ver
 void verifier_ask(struct qmgr *q, struct verify *ask)
 {
 	struct verifier *f = &q->verifier;
-	const char *sender = ask->sender ? ask->sender : settings(q)->sender;
+	const char *sender = ask->sender ? ask->sender : verify_settings(q)->sender;
 	char *key = mem_printf("%s\n%s", sender, ask->address);
 	struct verification *v;
 	HASH_FIND_STR(f->by_key, key, v);

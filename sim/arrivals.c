@@ -44,14 +44,14 @@ const char *arrivals_domain(struct arrivals *a, const struct spread *s, struct d
 }
 
 /* How many come then, as part of how many come on average. */
-static double season(const struct scenario_arrival *s, double at_ms)
+static double season_weight(const struct scenario_arrival *s, double at_ms)
 {
 	double day = floor(at_ms / DAY_MS), part = at_ms / DAY_MS - day;
 	double weight = s->nhour > 0 ? s->hour[(int)(part * s->nhour)] : 1;
 	return s->nweekday > 0 ? weight * s->weekday[(int)fmod(day, 7)] : weight;
 }
 
-static double busiest(const double *weight, int n)
+static double busiest_weight(const double *weight, int n)
 {
 	double most = n > 0 ? weight[0] : 1;
 	for (int i = 1; i < n; i++)
@@ -63,10 +63,10 @@ static double busiest(const double *weight, int n)
 static double next_in_season(const struct scenario_arrival *s, struct dice *dice, double last,
 			     double gap)
 {
-	double most = busiest(s->hour, s->nhour) * busiest(s->weekday, s->nweekday);
+	double most = busiest_weight(s->hour, s->nhour) * busiest_weight(s->weekday, s->nweekday);
 	do
 		last += dice_gap(dice, gap / most);
-	while (dice_part(dice) * most >= season(s, last));
+	while (dice_part(dice) * most >= season_weight(s, last));
 	return last;
 }
 
@@ -113,7 +113,7 @@ static int by_time(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static void sort(struct arrivals *a)
+static void sort_arrivals(struct arrivals *a)
 {
 	for (int i = 0; i < a->n; i++)
 		a->item[i].number = i;
@@ -133,7 +133,7 @@ bool arrivals_make(struct arrivals *a, const struct scenario *s, uint64_t seed, 
 		else
 			make_section(a, &s->arrival[i], &dice);
 	}
-	sort(a);
+	sort_arrivals(a);
 	bool good = faults.n == 0;
 	conf_faults_say(&faults, errors);
 	conf_faults_fini(&faults);

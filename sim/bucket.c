@@ -7,7 +7,7 @@ void bucket_init(struct bucket *b, const struct conf_rate *rate, int64_t room, b
 	*b = (struct bucket){.rate = *rate, .room = most, .has = most, .at_once = at_once};
 }
 
-static void fill(struct bucket *b, int64_t now_us)
+static void fill_bucket(struct bucket *b, int64_t now_us)
 {
 	int64_t per_us = b->rate.per_ms * 1000;
 	if (!b->at_once)
@@ -30,7 +30,7 @@ bool bucket_take(struct bucket *b, int64_t now_us)
 {
 	if (b->rate.events == 0)
 		return true;
-	fill(b, now_us);
+	fill_bucket(b, now_us);
 	bool has_one = b->has >= 1;
 	b->has -= has_one;
 	b->taken += has_one;

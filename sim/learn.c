@@ -17,7 +17,7 @@ static int64_t since_start(const struct learn *l, int64_t at_ms)
 	return l->first_ms >= 0 && at_ms > l->first_ms ? at_ms - l->first_ms : 0;
 }
 
-static char *field(struct learn *l, const char *line, const char *key)
+static char *copy_field(struct learn *l, const char *line, const char *key)
 {
 	return mem_strdup(event_field(line, key, &l->value) ? buf_cstr(&l->value) : "");
 }
@@ -107,12 +107,12 @@ static void host_said(struct learn_host *h, const char *event, const char *reply
 		learn_host_failed(h, reply, at_ms);
 }
 
-static void delivery(struct learn *l, const char *line, const char *event, int64_t at_ms)
+static void take_delivery(struct learn *l, const char *line, const char *event, int64_t at_ms)
 {
-	char *to = field(l, line, "to"), *site = field(l, line, "site");
-	char *relay = field(l, line, "relay"), *transport = field(l, line, "transport");
-	char *delays = field(l, line, "delays"), *reply = field(l, line, "reply");
-	char *dsn = field(l, line, "dsn"), *id = field(l, line, "id");
+	char *to = copy_field(l, line, "to"), *site = copy_field(l, line, "site");
+	char *relay = copy_field(l, line, "relay"), *transport = copy_field(l, line, "transport");
+	char *delays = copy_field(l, line, "delays"), *reply = copy_field(l, line, "reply");
+	char *dsn = copy_field(l, line, "dsn"), *id = copy_field(l, line, "id");
 	struct learn_host *h = learn_host_get(l, relay);
 	bool found = h && *site && strcmp(site, "none") != 0;
 	struct learn_site *s = site_get(l, *transport ? transport : "smtp", found ? site : dsn);
@@ -133,8 +133,8 @@ static void delivery(struct learn *l, const char *line, const char *event, int64
 
 static void host_event(struct learn *l, const char *line, int64_t at_ms)
 {
-	char *name = field(l, line, "host"), *state = field(l, line, "state");
-	char *reason = field(l, line, "reason"), *limit = field(l, line, "limit");
+	char *name = copy_field(l, line, "host"), *state = copy_field(l, line, "state");
+	char *reason = copy_field(l, line, "reason"), *limit = copy_field(l, line, "limit");
 	struct learn_host *h = learn_host_get(l, name);
 	if (h && strcmp(state, "out") == 0)
 		learn_host_failed(h, reason, at_ms);
@@ -150,8 +150,8 @@ static void host_event(struct learn *l, const char *line, int64_t at_ms)
 
 static void pace_event(struct learn *l, const char *line, int64_t at_ms)
 {
-	char *name = field(l, line, "site"), *transport = field(l, line, "transport");
-	char *state = field(l, line, "state"), *reply = field(l, line, "reply");
+	char *name = copy_field(l, line, "site"), *transport = copy_field(l, line, "transport");
+	char *state = copy_field(l, line, "state"), *reply = copy_field(l, line, "reply");
 	if (*name && strcmp(state, "free") != 0)
 		learn_site_refused(site_get(l, transport, name), reply, at_ms);
 	free(name);
@@ -160,7 +160,7 @@ static void pace_event(struct learn *l, const char *line, int64_t at_ms)
 	free(reply);
 }
 
-static void queued(struct learn *l, const char *line, int64_t wall_ms)
+static void take_queued(struct learn *l, const char *line, int64_t wall_ms)
 {
 	if (event_field(line, "report_of", &l->value))
 		return;
@@ -172,19 +172,19 @@ static void queued(struct learn *l, const char *line, int64_t wall_ms)
 static void take_line(struct learn *l, const char *line)
 {
 	int64_t wall_ms;
-	char *time = field(l, line, "time"), *event = field(l, line, "event");
+	char *time = copy_field(l, line, "time"), *event = copy_field(l, line, "event");
 	static const char *const deliveries[] = {"sent", "deferred", "bounced", "in_doubt"};
 	if (event_time(time, &wall_ms)) {
 		l->last_ms = wall_ms;
 		if (strcmp(event, "queued") == 0)
-			queued(l, line, wall_ms);
+			take_queued(l, line, wall_ms);
 		else if (strcmp(event, "host") == 0)
 			host_event(l, line, since_start(l, wall_ms));
 		else if (strcmp(event, "pace") == 0)
 			pace_event(l, line, since_start(l, wall_ms));
 		for (int i = 0; i < 4; i++)
 			if (strcmp(event, deliveries[i]) == 0)
-				delivery(l, line, event, since_start(l, wall_ms));
+				take_delivery(l, line, event, since_start(l, wall_ms));
 	}
 	free(time);
 	free(event);

@@ -72,7 +72,7 @@ static struct session *take_cached(struct stage *st, const struct site *site)
 }
 
 /* The entry has its verdicts: the agent is gone. */
-static void retire(struct agent *a)
+static void retire_agent(struct agent *a)
 {
 	struct stage *st = a->stage;
 	struct site *s = a->early.site;
@@ -84,13 +84,13 @@ static void retire(struct agent *a)
 	free(a);
 }
 
-static void fail(struct agent *a)
+static void fail_agent(struct agent *a)
 {
 	struct verdict *why =
 		cause_verdict((enum cause)a->cause, VERDICT_DEFERRED, a->early.site->name);
 	early_failed(&a->early, why);
 	verdict_unref(why);
-	retire(a);
+	retire_agent(a);
 }
 
 static void keep_session(struct agent *a)
@@ -127,10 +127,10 @@ static void on_delivered(void *owner)
 	for (uint32_t i = 0; i < n; i++)
 		verdict_unref(verdict[i]);
 	free(verdict);
-	retire(a);
+	retire_agent(a);
 }
 
-static void deliver(struct agent *a)
+static void deliver_entry(struct agent *a)
 {
 	uint64_t size = a->early.entry->peer->job->work->content->size;
 	stage_after(a->stage, &a->timer,
@@ -144,7 +144,7 @@ static void on_attempt(void *owner, int cause)
 	struct agent *a = owner;
 	if (cause == CAUSE_NONE) {
 		a->stage->tally->connected++;
-		deliver(a);
+		deliver_entry(a);
 		return;
 	}
 	a->stage->tally->useless[cause]++;
@@ -176,7 +176,7 @@ static void connect_next(struct agent *a)
 {
 	struct host *host = next_host(a);
 	if (!host) {
-		fail(a);
+		fail_agent(a);
 		return;
 	}
 	int64_t age_ms = a->early.site->queue.transport->settings->connection_max_age;
@@ -194,14 +194,14 @@ static void connect_next(struct agent *a)
 		      a->early.site->queue.transport->settings);
 }
 
-static void begin(void *owner)
+static void begin_agent(void *owner)
 {
 	struct agent *a = owner;
 	timer_init(&a->timer, on_delivered, a);
 	a->session = take_cached(a->stage, a->early.site);
 	if (a->session) {
 		a->session->attempt.owner = a;
-		deliver(a);
+		deliver_entry(a);
 	} else {
 		connect_next(a);
 	}
@@ -229,7 +229,7 @@ void model_agent_bind(void *context, struct peer *p)
 	early_take(&a->early, p);
 	watch_goes_to(st, s->key, a->early.entry);
 	a->cause = CAUSE_OTHER;
-	timer_init(&a->timer, begin, a);
+	timer_init(&a->timer, begin_agent, a);
 	list_append(&st->agents, &a->link);
 	st->agents_busy++;
 	stage_after(st, &a->timer, time_to_start_us(st));

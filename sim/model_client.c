@@ -97,13 +97,13 @@ static void close_client(struct client *c, int cause)
 }
 
 /* Content went before the envelope was answered. */
-static bool ahead(const struct client *c, const struct delivery *d)
+static bool went_ahead(const struct client *c, const struct delivery *d)
 {
 	return d->ahead && c->attempt.host->is->depth >= CHUNKING_DEPTH;
 }
 
 /* Of what was being done when it broke: had all been sent, and only the reply not come? */
-static void lose(struct client *c)
+static void lose_connection(struct client *c)
 {
 	struct delivery *d = take_first(c);
 	d->returned = dice_happens(&c->attempt.host->dice, 0.5);
@@ -111,7 +111,7 @@ static void lose(struct client *c)
 		watch_ended(c->stage, site_of(c, d));
 	for (uint32_t i = 0; i < d->nrcpt && !d->returned; i++)
 		d->rcpt[i].verdict = cause_verdict(CAUSE_LOST, VERDICT_IN_DOUBT, c->open->host);
-	d->wasted = !d->returned && ahead(c, d);
+	d->wasted = !d->returned && went_ahead(c, d);
 	if (!d->returned)
 		stage_feed(c->stage, site_of(c, d));
 	give_back(c, d);
@@ -125,7 +125,7 @@ static double way_behind(const struct client *c)
 	return c->attempt.host->is->depth >= CHUNKING_DEPTH ? 0 : 0.5;
 }
 
-static void work(struct client *c, double way)
+static void begin_work(struct client *c, double way)
 {
 	struct delivery *d = (struct delivery *)c->first;
 	d->began_us = clock_steady_us();
@@ -133,12 +133,12 @@ static void work(struct client *c, double way)
 		    host_transaction_us(c->attempt.host, d->nrcpt, d->content->size, way));
 }
 
-static void rest(struct client *c)
+static void begin_idle(struct client *c)
 {
 	stage_after(c->stage, &c->timer, stage_us(c->open->transport->connection_idle_timeout));
 }
 
-static bool worn(const struct client *c)
+static bool is_worn(const struct client *c)
 {
 	const struct conf_transport *t = c->open->transport;
 	return (c->closing && !c->first) ||
@@ -157,7 +157,7 @@ static void finish_first(struct client *c)
 	d->ended_us = clock_steady_us();
 	if (c->done++ == 0)
 		d->setup_ms = (int)((c->ready_us - c->attempt.began_us) / 1000);
-	d->wasted = ahead(c, d);
+	d->wasted = went_ahead(c, d);
 	int64_t age = age_of_entry(d->owner);
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		d->rcpt[i].verdict = host_verdict(c->attempt.host, c->attempt.source, age);
@@ -179,20 +179,20 @@ static void on_timer(void *owner)
 		return;
 	}
 	if (host_breaks(c->attempt.host)) {
-		lose(c);
+		lose_connection(c);
 		return;
 	}
 	finish_first(c);
-	if (worn(c))
+	if (is_worn(c))
 		close_client(c, CAUSE_NONE);
 	else if (c->first)
-		work(c, way_behind(c));
+		begin_work(c, way_behind(c));
 	else
-		rest(c);
+		begin_idle(c);
 }
 
 /* Round trips in what a transaction takes for the distance. */
-static int trips(int64_t depth)
+static int round_trips(int64_t depth)
 {
 	return depth > 1 ? 2 : 4;
 }
@@ -213,14 +213,14 @@ static void on_attempt(void *owner, int cause)
 	ready->depth = ready->depth_most < 2 ? ready->depth_most : 2;
 	ready->pipelining = depth > 1;
 	ready->chunking = depth >= CHUNKING_DEPTH;
-	ready->round_trip_us = stage_us(c->attempt.host->is->round_trip) / trips(depth);
+	ready->round_trip_us = stage_us(c->attempt.host->is->round_trip) / round_trips(depth);
 	ready->setup_ms = (int)((c->stage->world->now_us - c->attempt.began_us) / 1000);
 	c->open->was_ready = true;
 	c->ready_us = c->stage->world->now_us;
 	stop_waiting(c);
 	c->stage->tally->connected++;
 	stage_post(c->stage, &ready->note);
-	rest(c);
+	begin_idle(c);
 }
 
 static void post_slow(struct client *c, enum connection_slowness how)
@@ -236,7 +236,7 @@ static void on_lost(struct attempt *a)
 {
 	struct client *c = a->owner;
 	if (c->first)
-		lose(c);
+		lose_connection(c);
 	else
 		close_client(c, CAUSE_LOST);
 }
@@ -311,16 +311,16 @@ static void open_client(struct stage *st, struct connection_open *open)
 	attempt_start(&c->attempt, h, open->transport);
 }
 
-static struct client *find(struct stage *st, uint64_t number)
+static struct client *find_client(struct stage *st, uint64_t number)
 {
 	struct client *c;
 	HASH_FIND(hh, st->clients, &number, sizeof number, c);
 	return c;
 }
 
-static void give(struct stage *st, struct delivery *d)
+static void give_delivery(struct stage *st, struct delivery *d)
 {
-	struct client *c = find(st, d->connection);
+	struct client *c = find_client(st, d->connection);
 	if (!c || c->closing) {
 		d->returned = true;
 		d->note.type = DELIVERY_BACK;
@@ -334,12 +334,12 @@ static void give(struct stage *st, struct delivery *d)
 	*c->last = &d->note;
 	c->last = &d->note.next;
 	if (idle)
-		work(c, 1);
+		begin_work(c, 1);
 }
 
 static void close_when_done(struct stage *st, const struct connection_close *note)
 {
-	struct client *c = find(st, note->connection);
+	struct client *c = find_client(st, note->connection);
 	if (c && c->first)
 		c->closing = true;
 	else if (c)
@@ -355,7 +355,7 @@ void model_client_note(void *context, int worker, struct note *note)
 		open_client(st, (struct connection_open *)note);
 		break;
 	case DELIVERY_GIVE:
-		give(st, (struct delivery *)note);
+		give_delivery(st, (struct delivery *)note);
 		break;
 	case CONNECTION_CLOSE:
 		close_when_done(st, (struct connection_close *)note);

@@ -46,13 +46,13 @@ static void add_mx(struct resolve *r, const struct scenario *s, const struct sce
 	}
 }
 
-static void fail(struct resolve *r, const char *dsn)
+static void set_failure(struct resolve *r, const char *dsn)
 {
 	r->failure = verdict_new(dsn[0] == '5' ? VERDICT_FAILED : VERDICT_DEFERRED, 0, dsn, NULL,
 				 cause_text(CAUSE_NAMES));
 }
 
-static void find(const struct scenario *s, struct resolve *r)
+static void resolve_name(const struct scenario *s, struct resolve *r)
 {
 	const struct scenario_site *site = NULL;
 	if (r->kind == RESOLVE_MX)
@@ -61,18 +61,18 @@ static void find(const struct scenario *s, struct resolve *r)
 	if (site)
 		add_mx(r, s, site);
 	if (site && *site->failure)
-		fail(r, site->failure);
+		set_failure(r, site->failure);
 	else if (!site && host >= 0)
 		add_host(r, s->host[host].title, &s->host[host], 0);
 	else if (!site)
-		fail(r, "5.1.2");
+		set_failure(r, "5.1.2");
 }
 
 static void on_answer(void *owner)
 {
 	struct question *question = owner;
 	struct resolve *r = question->resolve;
-	find(question->stage->scenario, r);
+	resolve_name(question->stage->scenario, r);
 	r->note.type = RESOLVE_ANSWER;
 	stage_post(question->stage, &r->note);
 	list_remove(&question->link);

@@ -62,7 +62,7 @@ struct model_host *model_host_number(struct world *w, int i)
 	return &w->hosts->host[i];
 }
 
-static bool same(const union address *a, const union address *b)
+static bool same_address(const union address *a, const union address *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
 		return false;
@@ -74,12 +74,12 @@ static bool same(const union address *a, const union address *b)
 struct model_host *model_host_at(struct world *w, const union address *address)
 {
 	for (int i = 0; i < w->hosts->n; i++)
-		if (same(&w->hosts->host[i].is->address, address))
+		if (same_address(&w->hosts->host[i].is->address, address))
 			return &w->hosts->host[i];
 	return NULL;
 }
 
-static bool out(const struct model_host *h)
+static bool is_out(const struct model_host *h)
 {
 	return calendar_out(h->is, h->world->now_us / 1000);
 }
@@ -99,7 +99,7 @@ static void wait_until(struct attempt *a, int64_t at_us)
 	world_after(a->host->world, &a->timer, at_us - a->host->world->now_us);
 }
 
-static void end(struct attempt *a, int cause)
+static void end_attempt(struct attempt *a, int cause)
 {
 	if (cause != CAUSE_NONE)
 		attempt_close(a);
@@ -112,7 +112,7 @@ static bool has_room(const struct model_host *h)
 	return limit == 0 || h->serving < limit;
 }
 
-static void serve(struct attempt *a)
+static void serve_attempt(struct attempt *a)
 {
 	int64_t greeting_us = noisy_us(a->host, a->host->is->greeting);
 	a->host->serving++;
@@ -151,7 +151,7 @@ static void turn_away(struct attempt *a, enum cause why)
 	world_after(a->host->world, &a->timer, noisy_us(a->host, a->host->is->greeting));
 }
 
-static void beyond(struct attempt *a)
+static void treat_beyond_room(struct attempt *a)
 {
 	struct model_host *h = a->host;
 	if (h->is->beyond == BEYOND_421) {
@@ -163,21 +163,21 @@ static void beyond(struct attempt *a)
 	knock_later(a);
 }
 
-static void arrive(struct attempt *a)
+static void arrive_at_host(struct attempt *a)
 {
 	struct model_host *h = a->host;
-	if (out(h) && h->is->outage == OUTAGE_421)
+	if (is_out(h) && h->is->outage == OUTAGE_421)
 		turn_away(a, CAUSE_TOO_MANY);
 	else if (h->is->block == BLOCK_554 && is_blocked(h, a->source))
 		turn_away(a, CAUSE_BLOCKED);
 	else if (a->state == ATTEMPT_CONNECTING && !bucket_take(&h->connections, h->world->now_us))
 		turn_away(a, CAUSE_TOO_MANY);
 	else if (has_room(h) && list_empty(&h->waiting))
-		serve(a);
+		serve_attempt(a);
 	else if (h->nwaiting < h->is->backlog)
 		wait_in_backlog(a);
 	else
-		beyond(a);
+		treat_beyond_room(a);
 }
 
 static int too_late(const struct attempt *a)
@@ -186,19 +186,19 @@ static int too_late(const struct attempt *a)
 	return mute || a->state == ATTEMPT_WAITING ? CAUSE_GREETING_TIMEOUT : CAUSE_CONNECT_TIMEOUT;
 }
 
-static void greeted(struct attempt *a)
+static void end_greeting(struct attempt *a)
 {
 	const struct model_host *h = a->host;
 	bool silent = h->is->outage == OUTAGE_SILENT;
 	int64_t next_ms = calendar_next_outage_ms(h->is, h->world->now_us / 1000);
-	if (out(h) && !silent) {
-		end(a, CAUSE_LOST);
+	if (is_out(h) && !silent) {
+		end_attempt(a, CAUSE_LOST);
 		return;
 	}
 	a->state = ATTEMPT_READY;
 	if (next_ms != INT64_MAX && !silent)
 		wait_until(a, stage_us(next_ms));
-	end(a, CAUSE_NONE);
+	end_attempt(a, CAUSE_NONE);
 }
 
 static void on_timer(void *owner)
@@ -206,23 +206,23 @@ static void on_timer(void *owner)
 	struct attempt *a = owner;
 	bool late = a->host->world->now_us >= a->deadline_us;
 	if (a->fate != CAUSE_NONE) {
-		end(a, a->fate);
+		end_attempt(a, a->fate);
 	} else if (a->state == ATTEMPT_READY) {
 		if (a->lost)
 			a->lost(a);
 	} else if (a->state == ATTEMPT_GREETED) {
-		greeted(a);
+		end_greeting(a);
 	} else if (a->state == ATTEMPT_WAITING || (a->state == ATTEMPT_KNOCKING && late)) {
-		end(a, too_late(a));
+		end_attempt(a, too_late(a));
 	} else {
-		arrive(a);
+		arrive_at_host(a);
 	}
 }
 
 /* What is settled before a packet is sent. */
 static int fate_of(struct model_host *h)
 {
-	if (out(h) && h->is->outage != OUTAGE_421)
+	if (is_out(h) && h->is->outage != OUTAGE_421)
 		return h->is->outage == OUTAGE_REFUSED ? CAUSE_REFUSED : CAUSE_CONNECT_TIMEOUT;
 	return dice_happens(&h->dice, h->is->refused_part) ? CAUSE_REFUSED : CAUSE_NONE;
 }
@@ -239,7 +239,7 @@ void attempt_start(struct attempt *a, struct model_host *h, const struct conf_tr
 	h->open++;
 	if (h->open > h->open_most)
 		h->open_most = h->open;
-	h->tried_out += out(h);
+	h->tried_out += is_out(h);
 	a->deadline_us = a->began_us + most_us;
 	a->gap_us = stage_us(h->is->retransmit);
 	a->greeting_timeout_us = stage_us(t->greeting_timeout);
@@ -260,7 +260,7 @@ static void serve_next(struct model_host *h)
 		return;
 	list_remove(first);
 	h->nwaiting--;
-	serve(list_entry(first, struct attempt, in_waiting));
+	serve_attempt(list_entry(first, struct attempt, in_waiting));
 }
 
 void attempt_close(struct attempt *a)
@@ -296,7 +296,7 @@ int64_t host_transaction_us(struct model_host *h, uint32_t nrcpt, uint64_t size,
 
 bool host_breaks(struct model_host *h)
 {
-	return out(h) || dice_happens(&h->dice, h->is->broken_part);
+	return is_out(h) || dice_happens(&h->dice, h->is->broken_part);
 }
 
 /* What a host says to MAIL that wants nothing from an address of ours. */

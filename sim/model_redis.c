@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t least_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static int64_t most(int64_t a, int64_t b)
+static int64_t most_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -26,7 +26,7 @@ void model_lease_fini(struct model_lease *m)
 	free(m->row);
 }
 
-static bool alive(const struct model_lease_row *r, int64_t now_ms)
+static bool is_alive(const struct model_lease_row *r, int64_t now_ms)
 {
 	return r->until_ms > now_ms;
 }
@@ -35,7 +35,7 @@ int64_t model_lease_sum(const struct model_lease *m, int64_t now_ms)
 {
 	int64_t sum = 0;
 	for (int i = 0; i < m->nodes; i++)
-		sum += alive(&m->row[i], now_ms) ? m->row[i].hold : 0;
+		sum += is_alive(&m->row[i], now_ms) ? m->row[i].hold : 0;
 	return sum;
 }
 
@@ -78,19 +78,19 @@ static void share_out(struct model_lease *m, struct want *w, int64_t limit)
 			m->part = n;
 		cut |= w[i].n > n;
 		m->row[w[i].node].more = w[i].n > n && n > m->part;
-		left -= least(w[i].n, n);
+		left -= least_of(w[i].n, n);
 	}
 }
 
 /* Look at all rows, of which the dead ones go. */
-static void scan(struct model_lease *m, int node, const struct lease_ask *ask, int64_t now_ms)
+static void scan_rows(struct model_lease *m, int node, const struct lease_ask *ask, int64_t now_ms)
 {
 	struct want *w = mem_zalloc((size_t)m->nodes * sizeof *w);
 	m->scanned = m->rows;
 	m->held = m->wanting = 0;
 	for (int i = 0; i < m->nodes; i++) {
 		struct model_lease_row *r = &m->row[i];
-		bool live = r->there && alive(r, now_ms), mine = i == node;
+		bool live = r->there && is_alive(r, now_ms), mine = i == node;
 		int64_t want = mine ? ask->want : live ? r->want : 0;
 		m->rows -= r->there && !live;
 		r->there = live;
@@ -107,8 +107,8 @@ static void scan(struct model_lease *m, int node, const struct lease_ask *ask, i
 	free(w);
 }
 
-static void keep(struct model_lease *m, struct model_lease_row *mine, int64_t has, int64_t want,
-		 int64_t now_ms)
+static void keep_row(struct model_lease *m, struct model_lease_row *mine, int64_t has, int64_t want,
+		     int64_t now_ms)
 {
 	bool there = has > 0 || want > 0;
 	m->rows += there - mine->there;
@@ -118,7 +118,7 @@ static void keep(struct model_lease *m, struct model_lease_row *mine, int64_t ha
 	mine->until_ms = now_ms + LEASE_TTL_MS;
 }
 
-static int fields(const struct model_lease *m)
+static int count_fields(const struct model_lease *m)
 {
 	return m->rows + (m->summed ? 2 : 0);
 }
@@ -127,34 +127,35 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 		      int64_t scan_ms, struct lease_answer *a)
 {
 	struct model_lease_row *mine = &m->row[node];
-	bool all = !m->summed || now_ms >= m->at_ms + scan_ms || fields(m) <= LEASE_SCAN_ROWS;
+	bool all = !m->summed || now_ms >= m->at_ms + scan_ms || count_fields(m) <= LEASE_SCAN_ROWS;
 	m->scanned = 0;
 	if (all) {
-		scan(m, node, ask, now_ms);
+		scan_rows(m, node, ask, now_ms);
 	} else {
 		m->held -= mine->there ? mine->hold : 0;
 		m->wanting += (ask->want > 0) - (mine->there && mine->want > 0);
 	}
-	a->fair = least(ask->want, m->part + mine->more);
+	a->fair = least_of(ask->want, m->part + mine->more);
 	a->others = m->held;
 	a->wanting = m->wanting;
 	a->granted = ask->hold;
 	bool back = mine->there && ask->hold < mine->hold;
 	int64_t each = a->wanting > ask->limit && !back ? 1 : a->fair;
 	if (ask->want > ask->hold)
-		a->granted = most(ask->hold, least(ask->want, least(each, ask->limit - a->others)));
+		a->granted = most_of(ask->hold,
+				     least_of(ask->want, least_of(each, ask->limit - a->others)));
 	if (a->granted > ask->hold)
-		a->fair = most(a->fair, a->granted);
-	keep(m, mine, a->granted, ask->want, now_ms);
+		a->fair = most_of(a->fair, a->granted);
+	keep_row(m, mine, a->granted, ask->want, now_ms);
 	m->held += a->granted;
-	m->summed = !all || fields(m) > LEASE_SCAN_ROWS;
+	m->summed = !all || count_fields(m) > LEASE_SCAN_ROWS;
 }
 
 void model_rate_eval(struct model_rate *m, const struct reserve_ask *ask, int64_t now_us,
 		     struct reserve_answer *a)
 {
 	int64_t at = ask->forget ? 0 : m->at_us, ahead = now_us + ask->ahead_us;
-	at = least(most(at, now_us) + ask->spent * ask->interval_us, now_us + ask->most_us);
+	at = least_of(most_of(at, now_us) + ask->spent * ask->interval_us, now_us + ask->most_us);
 	a->from_us = at - now_us;
 	a->granted = at <= ahead ? ask->want : 0;
 	m->at_us = at + a->granted * ask->interval_us;

@@ -52,7 +52,7 @@ struct model_spool {
 	struct content_file *blank;
 };
 
-static void park(struct model_spool *s, struct kept *k, uint16_t number, bool parked)
+static void park_message(struct model_spool *s, struct kept *k, uint16_t number, bool parked)
 {
 	struct kept_site *site = &s->site[number];
 	assert(number <= SPOOL_SITE_MAX && (number > 0 || !parked));
@@ -64,7 +64,7 @@ static void park(struct model_spool *s, struct kept *k, uint16_t number, bool pa
 		site->first = (int)k->number;
 }
 
-static void unpark(struct model_spool *s, struct kept *k)
+static void unpark_message(struct model_spool *s, struct kept *k)
 {
 	s->site[k->site].parked -= k->parked;
 	k->parked = false;
@@ -75,7 +75,7 @@ static void hand_over(struct model_spool *s, struct kept *k)
 	if (k->state == KEPT_INCOMING) {
 		model_inflow_served(&s->incoming, k->row);
 	} else {
-		unpark(s, k);
+		unpark_message(s, k);
 		s->site[k->site].waiting--;
 	}
 	model_inflow_hold(&s->incoming, k->row);
@@ -92,7 +92,7 @@ static void hand_over(struct model_spool *s, struct kept *k)
 	stage_post(s->stage, &a->note);
 }
 
-static void run(struct model_spool *s)
+static void feed_qmgr(struct model_spool *s)
 {
 	while (s->credit > 0) {
 		struct model_inflow_row *in = model_inflow_next(&s->incoming, s->credit);
@@ -116,7 +116,7 @@ static void on_due(void *owner)
 {
 	struct kept *k = owner;
 	make_due(k->in, k);
-	run(k->in);
+	feed_qmgr(k->in);
 }
 
 /* As the scheduler is told; NULL: it takes that of the sender, who is the same for all. */
@@ -166,7 +166,7 @@ static void on_arrive(void *owner)
 	while (s->next_arrival < a->n && a->item[s->next_arrival].at_us <= s->stage->world->now_us)
 		take_in(s, s->next_arrival++);
 	wait_for_next(s);
-	run(s);
+	feed_qmgr(s);
 }
 
 struct model_spool *model_spool_new(struct stage *st)
@@ -197,7 +197,7 @@ void model_spool_free(struct model_spool **sp)
 }
 
 /* The message that a note speaks of: it must be with qmgr. */
-static struct kept *active(struct model_spool *s, uint64_t id, const char *note)
+static struct kept *find_active(struct model_spool *s, uint64_t id, const char *note)
 {
 	if (id >= 1 && id <= (uint64_t)s->next_arrival && s->kept[id - 1]->state == KEPT_ACTIVE)
 		return s->kept[id - 1];
@@ -213,7 +213,7 @@ static int64_t age_ms(const struct model_spool *s, const struct kept *k)
 
 int64_t model_spool_tried(struct model_spool *s, uint64_t id)
 {
-	struct kept *k = active(s, id, "a delivery");
+	struct kept *k = find_active(s, id, "a delivery");
 	bool first = k && !k->tried;
 	if (k)
 		k->tried = true;
@@ -237,7 +237,8 @@ static void wait_of_site(struct model_spool *s, const struct kept *k, uint32_t i
 		numbers_add(&site->waits, age_ms(s, k));
 }
 
-static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdict_class class)
+static void finish_recipient(struct model_spool *s, struct kept *k, uint32_t i,
+			     enum verdict_class class)
 {
 	const struct arrival *a = &s->stage->arrivals->item[k->number];
 	struct tally *t = s->stage->tally;
@@ -265,13 +266,13 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 	}
 }
 
-static void delivered(struct model_spool *s, struct spool_delivered *d)
+static void take_verdicts(struct model_spool *s, struct spool_delivered *d)
 {
-	struct kept *k = active(s, d->id, "verdicts");
+	struct kept *k = find_active(s, d->id, "verdicts");
 	for (uint32_t i = 0; i < d->n; i++) {
 		/* That it is in doubt is recorded, and is not the end. */
 		if (k && d->of[i].verdict->class != VERDICT_IN_DOUBT)
-			final(s, k, d->of[i].recipient, d->of[i].verdict->class);
+			finish_recipient(s, k, d->of[i].recipient, d->of[i].verdict->class);
 		verdict_unref(d->of[i].verdict);
 	}
 	free(d);
@@ -323,7 +324,7 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 }
 
 /* What is never tried again waits for no site either. */
-static void keep(struct model_spool *s, struct kept *k, const struct spool_release *r)
+static void keep_released(struct model_spool *s, struct kept *k, const struct spool_release *r)
 {
 	struct envelope *e = r->envelope;
 	put_off(s, k, e, r->site);
@@ -334,11 +335,11 @@ static void keep(struct model_spool *s, struct kept *k, const struct spool_relea
 		return;
 	}
 	k->state = KEPT_DEFERRED;
-	park(s, k, r->site, r->parked);
+	park_message(s, k, r->site, r->parked);
 	stage_after(s->stage, &k->due, stage_us(e->due_ms - clock_wall_ms()));
 }
 
-static void finished(struct model_spool *s, struct kept *k)
+static void finish_message(struct model_spool *s, struct kept *k)
 {
 	for (uint32_t i = 0; i < s->stage->arrivals->item[k->number].nrcpt; i++)
 		if (!k->rcpt[i].final)
@@ -349,23 +350,23 @@ static void finished(struct model_spool *s, struct kept *k)
 	s->stage->tally->done++;
 }
 
-static void release(struct model_spool *s, struct spool_release *r)
+static void take_release(struct model_spool *s, struct spool_release *r)
 {
-	struct kept *k = active(s, r->id, "a release");
+	struct kept *k = find_active(s, r->id, "a release");
 	if (k) {
 		s->active--;
 		s->credit++;
 		model_inflow_let_go(&s->incoming, k->row);
 		list_init(&k->link);
 		if (r->envelope)
-			keep(s, k, r);
+			keep_released(s, k, r);
 		else
-			finished(s, k);
+			finish_message(s, k);
 	} else {
 		envelope_free(&r->envelope);
 	}
 	free(r);
-	run(s);
+	feed_qmgr(s);
 }
 
 /* Numbers rise with age, so that the oldest are met first. */
@@ -378,7 +379,7 @@ static void unpark_oldest(struct model_spool *s, struct spool_unpark *u)
 		struct kept *k = s->kept[n];
 		if (!k->parked || k->site != u->site)
 			continue;
-		unpark(s, k);
+		unpark_message(s, k);
 		most--;
 		if (k->state == KEPT_DEFERRED) {
 			timer_stop(&s->stage->world->events, &k->due);
@@ -389,7 +390,7 @@ static void unpark_oldest(struct model_spool *s, struct spool_unpark *u)
 	u->parked = site->parked;
 	u->waiting = site->waiting;
 	stage_post(s->stage, &u->note);
-	run(s);
+	feed_qmgr(s);
 }
 
 void model_spool_note(void *context, struct note *note)
@@ -399,13 +400,13 @@ void model_spool_note(void *context, struct note *note)
 	case SPOOL_CREDIT:
 		s->credit += ((struct spool_credit *)note)->n;
 		free(note);
-		run(s);
+		feed_qmgr(s);
 		break;
 	case SPOOL_DELIVERED:
-		delivered(s, (struct spool_delivered *)note);
+		take_verdicts(s, (struct spool_delivered *)note);
 		break;
 	case SPOOL_RELEASE:
-		release(s, (struct spool_release *)note);
+		take_release(s, (struct spool_release *)note);
 		break;
 	case SPOOL_UNPARK:
 		unpark_oldest(s, (struct spool_unpark *)note);

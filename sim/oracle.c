@@ -109,8 +109,8 @@ static int64_t given_to(const struct oracle *o, const struct scenario_host *h)
 	return o->given[h - o->scenario->host];
 }
 
-static void offer(const struct oracle *o, const struct scenario_host *h, struct oracle_conn *c,
-		  int64_t end_us, struct oracle_offer *best)
+static void weigh_offer(const struct oracle *o, const struct scenario_host *h,
+			struct oracle_conn *c, int64_t end_us, struct oracle_offer *best)
 {
 	struct oracle_offer it = {h, c, end_us, end_us - h->round_trip * 1000 - work_us(h)};
 	bool first = !best->host, other = !first && best->host != h;
@@ -133,13 +133,13 @@ static void look_at(const struct oracle *o, const struct scenario_host *h, int64
 		/* In the outage it is lost, and comes to a new one, which it is then counted as. */
 		if (cut_off(h, now_us, end_us))
 			end_us = new_done_us(h, at_us);
-		offer(o, h, c, end_us, best);
+		weigh_offer(o, h, c, end_us, best);
 	}
 	if (!has_room(o, h, now_us) && conns_of(o, h) > 0)
 		return;
 	int64_t end_us = new_done_us(h, now_us);
 	if (o->n < o->most)
-		offer(o, h, NULL, end_us, best);
+		weigh_offer(o, h, NULL, end_us, best);
 }
 
 /* It need not wait there until others are done. */

@@ -57,16 +57,16 @@ static void put_number(struct buf *to, int64_t n)
 	buf_printf(to, ":%" PRId64 "\r\n", n);
 }
 
-static struct redis_key *find(struct redis_keys *r, const char *name)
+static struct redis_key *find_key(struct redis_keys *r, const char *name)
 {
 	struct redis_key *k;
 	HASH_FIND_STR(r->key, name, k);
 	return k;
 }
 
-static struct redis_key *get(struct redis_keys *r, const char *name)
+static struct redis_key *get_key(struct redis_keys *r, const char *name)
 {
-	struct redis_key *k = find(r, name);
+	struct redis_key *k = find_key(r, name);
 	size_t len = strlen(name);
 	if (k)
 		return k;
@@ -76,7 +76,7 @@ static struct redis_key *get(struct redis_keys *r, const char *name)
 	return k;
 }
 
-static struct redis_field *field(struct redis_key *k, const char *name)
+static struct redis_field *find_field(struct redis_key *k, const char *name)
 {
 	for (int i = 0; i < k->nfield; i++)
 		if (strcmp(k->field[i].name, name) == 0)
@@ -86,7 +86,7 @@ static struct redis_field *field(struct redis_key *k, const char *name)
 
 static void set_field(struct redis_key *k, const char *name, char *value)
 {
-	struct redis_field *f = field(k, name);
+	struct redis_field *f = find_field(k, name);
 	if (f) {
 		free(f->value);
 	} else {
@@ -109,7 +109,7 @@ static void set_text(struct redis_key *k, const char *text, int64_t until_us)
 	k->until_us = until_us;
 }
 
-static int64_t number(const char *text)
+static int64_t number_of(const char *text)
 {
 	return strtoll(text, NULL, 10);
 }
@@ -117,12 +117,12 @@ static int64_t number(const char *text)
 /* When what is kept here began, in milliseconds: with the first who asked for it. */
 static int64_t since_ms(struct act *a, const char *name)
 {
-	struct redis_key *k = get(a->r, name);
+	struct redis_key *k = get_key(a->r, name);
 	char now[24];
 	snprintf(now, sizeof now, "%" PRId64, a->c->now_us / 1000);
 	if (!k->text)
 		set_text(k, now, INT64_MAX);
-	return number(k->text);
+	return number_of(k->text);
 }
 
 static void do_since(struct act *a)
@@ -133,15 +133,15 @@ static void do_since(struct act *a)
 
 static void do_lease(struct act *a)
 {
-	struct redis_key *k = get(a->r, a->key[0]);
+	struct redis_key *k = get_key(a->r, a->key[0]);
 	int64_t now_ms = a->c->now_us / 1000;
-	struct lease_ask ask = {number(a->arg[1]), number(a->arg[2]), number(a->arg[3])};
+	struct lease_ask ask = {number_of(a->arg[1]), number_of(a->arg[2]), number_of(a->arg[3])};
 	struct lease_answer answer;
 	if (k->lease.nodes == 0)
 		model_lease_init(&k->lease, a->r->nodes);
-	if (now_ms < since_ms(a, a->key[1]) + number(a->arg[8]) && ask.want > ask.hold)
+	if (now_ms < since_ms(a, a->key[1]) + number_of(a->arg[8]) && ask.want > ask.hold)
 		ask.want = ask.hold > 1 ? ask.hold : 1;
-	model_lease_eval(&k->lease, a->c->node, &ask, now_ms, number(a->arg[6]), &answer);
+	model_lease_eval(&k->lease, a->c->node, &ask, now_ms, number_of(a->arg[6]), &answer);
 	a->done->fields = k->lease.scanned;
 	buf_puts(a->reply, "*4\r\n");
 	put_number(a->reply, answer.granted);
@@ -152,15 +152,15 @@ static void do_lease(struct act *a)
 
 static void do_reserve(struct act *a)
 {
-	struct redis_key *k = get(a->r, a->key[0]);
-	struct reserve_ask ask = {.interval_us = number(a->arg[0]),
-				  .spent = number(a->arg[1]),
-				  .want = number(a->arg[2]),
-				  .ahead_us = number(a->arg[3]),
-				  .most_us = number(a->arg[4]),
-				  .forget = number(a->arg[5]) != 0,
-				  .since = number(a->arg[6]),
-				  .known_us = number(a->arg[7])};
+	struct redis_key *k = get_key(a->r, a->key[0]);
+	struct reserve_ask ask = {.interval_us = number_of(a->arg[0]),
+				  .spent = number_of(a->arg[1]),
+				  .want = number_of(a->arg[2]),
+				  .ahead_us = number_of(a->arg[3]),
+				  .most_us = number_of(a->arg[4]),
+				  .forget = number_of(a->arg[5]) != 0,
+				  .since = number_of(a->arg[6]),
+				  .known_us = number_of(a->arg[7])};
 	struct reserve_answer answer;
 	answer.since = since_ms(a, a->key[1]);
 	if (answer.since != ask.since && k->rate.at_us < a->c->now_us + ask.known_us)
@@ -194,8 +194,8 @@ static int take_parts(struct act *a, struct redis_key *k, struct buf *said, bool
 	int n = 0;
 	for (int i = 5; i + 2 < a->narg; i += 3) {
 		const char *part = a->arg[i];
-		int64_t stamp = number(a->arg[i + 1]);
-		if (!is_newer(field(k, part), stamp, a->arg[0]))
+		int64_t stamp = number_of(a->arg[i + 1]);
+		if (!is_newer(find_field(k, part), stamp, a->arg[0]))
 			continue;
 		char *value = mem_printf("%s\t%s\t%s", a->arg[i + 1], a->arg[0], a->arg[i + 2]);
 		buf_printf(said, "\n%s\t%s", part, value);
@@ -211,21 +211,21 @@ static int64_t sum_of_doubts(const struct redis_key *k)
 	int64_t sum = 0;
 	for (int i = 0; i < k->nfield; i++)
 		if (strncmp(k->field[i].name, "doubts:", 7) == 0)
-			sum += number(k->field[i].value);
+			sum += number_of(k->field[i].value);
 	return sum;
 }
 
 static void do_fact(struct act *a)
 {
-	struct redis_key *k = get(a->r, a->key[0]), *probe = find(a->r, a->key[1]);
+	struct redis_key *k = get_key(a->r, a->key[0]), *probe = find_key(a->r, a->key[1]);
 	struct buf said = {0};
 	bool health = false;
 	buf_puts(&said, a->arg[3]);
 	a->done->fields = k->nfield;
 	int n = take_parts(a, k, &said, &health);
 	char *own = mem_printf("doubts:%s", a->arg[0]);
-	const struct redis_field *doubts = field(k, own);
-	if (number(doubts ? doubts->value : "0") != number(a->arg[4])) {
+	const struct redis_field *doubts = find_field(k, own);
+	if (number_of(doubts ? doubts->value : "0") != number_of(a->arg[4])) {
 		set_field(k, own, mem_strdup(a->arg[4]));
 		n++;
 	}
@@ -245,15 +245,15 @@ static void do_fact(struct act *a)
 
 static void do_beat(struct act *a)
 {
-	struct redis_key *k = get(a->r, a->key[0]);
-	const struct redis_field *before = field(k, a->arg[0]);
+	struct redis_key *k = get_key(a->r, a->key[0]);
+	const struct redis_field *before = find_field(k, a->arg[0]);
 	put_text(a->reply, before ? before->value : "");
 	set_field(k, a->arg[0], mem_printf("%" PRId64 "\t%s", a->c->now_us / 1000, a->arg[1]));
 }
 
 static void do_look(struct act *a)
 {
-	const struct redis_key *k = get(a->r, a->key[0]);
+	const struct redis_key *k = get_key(a->r, a->key[0]);
 	char now[24];
 	snprintf(now, sizeof now, "%" PRId64, a->c->now_us / 1000);
 	buf_printf(a->reply, "*%d\r\n", 1 + 2 * k->nfield);
@@ -268,18 +268,18 @@ static void do_look(struct act *a)
 /* SET key value NX PX ms */
 static void do_set(struct act *a)
 {
-	struct redis_key *k = get(a->r, a->key[0]);
+	struct redis_key *k = get_key(a->r, a->key[0]);
 	if (text_now(k, a->c->now_us)) {
 		buf_puts(a->reply, "$-1\r\n");
 		return;
 	}
-	set_text(k, a->key[1], a->c->now_us + 1000 * number(a->key[4]));
+	set_text(k, a->key[1], a->c->now_us + 1000 * number_of(a->key[4]));
 	buf_puts(a->reply, "+OK\r\n");
 }
 
 static void do_hgetall(struct act *a)
 {
-	const struct redis_key *k = find(a->r, a->key[0]);
+	const struct redis_key *k = find_key(a->r, a->key[0]);
 	int n = k ? k->nfield : 0;
 	buf_printf(a->reply, "*%d\r\n", 2 * n);
 	for (int i = 0; i < n; i++) {
@@ -297,7 +297,7 @@ static bool is_hash_of_host(const struct redis_key *k, const char *pattern)
 /* SCAN cursor MATCH pattern COUNT n: the cursor is how many keys were seen. */
 static void do_scan(struct act *a)
 {
-	int64_t from = number(a->key[0]), most = number(a->key[4]), at = 0, n = 0;
+	int64_t from = number_of(a->key[0]), most = number_of(a->key[4]), at = 0, n = 0;
 	char cursor[24];
 	struct buf some = {0};
 	for (struct redis_key *k = a->r->key; k && at < from + most; k = k->hh.next, at++) {
@@ -337,7 +337,7 @@ static const struct work works[] = {
 
 enum { SCRIPTS = 6, WORKS = sizeof works / sizeof works[0] };
 
-static const struct link_script *script(const struct redis_keys *r, int i)
+static const struct link_script *script_of(const struct redis_keys *r, int i)
 {
 	const struct link_script *all[SCRIPTS] = {&r->lease, &r->reserve, &r->fact,
 						  &r->beat,  &r->look,	  &r->since};
@@ -349,7 +349,7 @@ static int find_script(struct redis_keys *r, const struct redis_command *c)
 {
 	bool whole = strcmp(c->arg[0], "EVAL") == 0;
 	for (int i = 0; i < SCRIPTS; i++) {
-		const struct link_script *s = script(r, i);
+		const struct link_script *s = script_of(r, i);
 		if (strcmp(c->arg[1], whole ? s->text : s->sha) != 0)
 			continue;
 		if (whole)

@@ -45,12 +45,12 @@ struct message {
 	struct buf bytes;
 };
 
-static struct tally_nodes *tally(const struct redis_server *r)
+static struct tally_nodes *tally_of(const struct redis_server *r)
 {
 	return &r->world->tally->nodes;
 }
 
-static bool counts(const struct redis_server *r)
+static bool is_counting(const struct redis_server *r)
 {
 	return r->world->now_us >= stage_us(r->world->scenario->simulation.settle);
 }
@@ -69,7 +69,7 @@ static void free_message(struct message *m)
 	free(m);
 }
 
-static bool hears(const struct end *e, const char *channel)
+static bool hears_channel(const struct end *e, const char *channel)
 {
 	for (int i = 0; i < e->nchannel; i++)
 		if (strcmp(e->channel[i], channel) == 0)
@@ -77,7 +77,7 @@ static bool hears(const struct end *e, const char *channel)
 	return false;
 }
 
-static void bring(struct end *e, struct buf *bytes)
+static void bring_bytes(struct end *e, struct buf *bytes)
 {
 	stage_touch(e->stage);
 	wire_heard(e->wire, buf_data(bytes), buf_len(bytes));
@@ -87,12 +87,12 @@ static void on_message(void *owner)
 {
 	struct message *m = owner;
 	if (m->to)
-		bring(m->to, &m->bytes);
+		bring_bytes(m->to, &m->bytes);
 	else
 		list_each (link, tmp, &m->server->ends) {
 			struct end *e = list_entry(link, struct end, in_server);
-			if (hears(e, m->channel))
-				bring(e, &m->bytes);
+			if (hears_channel(e, m->channel))
+				bring_bytes(e, &m->bytes);
 		}
 	free_message(m);
 }
@@ -118,9 +118,9 @@ static void take_time(struct redis_server *r, enum redis_op op, double us)
 {
 	double comes_us = (double)r->world->now_us + half_trip_us(r);
 	double waits_us = r->free_us > comes_us ? r->free_us - comes_us : 0;
-	struct tally_nodes *t = tally(r);
+	struct tally_nodes *t = tally_of(r);
 	r->free_us = comes_us + waits_us + us;
-	if (!counts(r))
+	if (!is_counting(r))
 		return;
 	t->ops[op]++;
 	t->busy_us[op] += us;
@@ -130,16 +130,16 @@ static void take_time(struct redis_server *r, enum redis_op op, double us)
 		t->wait_most_us = (int64_t)waits_us;
 }
 
-static void publish(struct redis_server *r, const char *channel, const char *payload)
+static void publish_message(struct redis_server *r, const char *channel, const char *payload)
 {
 	int64_t n = 0;
 	double us = 1e6 / (double)r->world->scenario->redis.deliveries;
 	list_each (link, tmp, &r->ends)
-		n += hears(list_entry(link, struct end, in_server), channel);
+		n += hears_channel(list_entry(link, struct end, in_server), channel);
 	r->free_us += us * (double)n;
-	if (counts(r)) {
-		tally(r)->ops[REDIS_DELIVERY] += n;
-		tally(r)->busy_us[REDIS_DELIVERY] += us * (double)n;
+	if (is_counting(r)) {
+		tally_of(r)->ops[REDIS_DELIVERY] += n;
+		tally_of(r)->busy_us[REDIS_DELIVERY] += us * (double)n;
 	}
 	struct message *m = send_message(r, NULL, &r->said);
 	m->channel = mem_strdup(channel);
@@ -147,7 +147,7 @@ static void publish(struct redis_server *r, const char *channel, const char *pay
 	resp_put(&m->bytes, 3, arg, NULL);
 }
 
-static void subscribe(struct end *e, const struct redis_command *c)
+static void take_subscription(struct end *e, const struct redis_command *c)
 {
 	struct redis_server *r = e->server;
 	take_time(r, REDIS_OTHER, 1e6 / (double)r->world->scenario->redis.commands);
@@ -160,7 +160,7 @@ static void subscribe(struct end *e, const struct redis_command *c)
 }
 
 /* One that has subscribed is answered otherwise. */
-static void ping(struct end *e)
+static void answer_ping(struct end *e)
 {
 	struct redis_server *r = e->server;
 	take_time(r, REDIS_PING, 1e6 / (double)r->world->scenario->redis.commands);
@@ -185,7 +185,7 @@ static void carry_out(struct end *e, struct redis_command *c)
 		  1e6 / (double)(done.script ? is->scripts : is->commands) +
 			  1e6 * (double)done.fields / (double)is->fields);
 	if (done.published)
-		publish(r, done.channel, done.published);
+		publish_message(r, done.channel, done.published);
 	free(done.published);
 	struct message *m = send_message(r, e, &e->replies);
 	m->bytes = reply;
@@ -207,7 +207,7 @@ static char *cut_command(char *at, struct redis_command *c)
 	return at;
 }
 
-static void flushed(void *owner, struct buf *out)
+static void take_commands(void *owner, struct buf *out)
 {
 	struct end *e = owner;
 	char *at = buf_cstr(out), *end = at + buf_len(out);
@@ -215,9 +215,9 @@ static void flushed(void *owner, struct buf *out)
 		struct redis_command c = {0};
 		at = cut_command(at, &c);
 		if (strcmp(c.arg[0], "SUBSCRIBE") == 0)
-			subscribe(e, &c);
+			take_subscription(e, &c);
 		else if (strcmp(c.arg[0], "PING") == 0)
-			ping(e);
+			answer_ping(e);
 		else
 			carry_out(e, &c);
 	}
@@ -234,7 +234,7 @@ static void on_reached(void *owner)
 		wire_reached(e->wire);
 }
 
-static void *opened(void *owner, struct wire *w)
+static void *open_end(void *owner, struct wire *w)
 {
 	struct stage *st = owner;
 	struct end *e = mem_zalloc(sizeof *e);
@@ -248,13 +248,13 @@ static void *opened(void *owner, struct wire *w)
 	return e;
 }
 
-static void closed(void *owner)
+static void close_end(void *owner)
 {
 	struct end *e = owner;
 	struct redis_server *r = e->server;
 	timer_stop(&r->world->events, &e->reached);
 	/* Each node has one connection that hears. */
-	tally(r)->given_up += counts(r) && !r->out && !r->world->ended && e->nchannel > 0;
+	tally_of(r)->given_up += is_counting(r) && !r->out && !r->world->ended && e->nchannel > 0;
 	list_each (link, tmp, &e->replies)
 		free_message(list_entry(link, struct message, link));
 	list_remove(&e->in_server);
@@ -265,7 +265,7 @@ static void closed(void *owner)
 
 struct wire_far redis_server_far(struct stage *st)
 {
-	return (struct wire_far){opened, flushed, closed, st};
+	return (struct wire_far){open_end, take_commands, close_end, st};
 }
 
 /* All connections break; what is under way is lost. */

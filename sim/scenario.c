@@ -128,7 +128,8 @@ static void build_single(struct scenario *s, int kind, void *to, const struct co
 	conf_build_section(block, scenario_section(kind), to, s->file, lines, faults);
 }
 
-static void build(struct scenario *s, const struct conf_file *from, struct conf_faults *faults)
+static void build_scenario(struct scenario *s, const struct conf_file *from,
+			   struct conf_faults *faults)
 {
 	struct conf_lines lines = {0};
 	bool whole = faults->n == 0;
@@ -148,7 +149,8 @@ static void build(struct scenario *s, const struct conf_file *from, struct conf_
 	free(lines.line);
 }
 
-static struct scenario *finish(struct scenario *s, struct conf_faults *faults, struct buf *errors)
+static struct scenario *finish_parse(struct scenario *s, struct conf_faults *faults,
+				     struct buf *errors)
 {
 	conf_faults_say(faults, errors);
 	if (faults->n > 0)
@@ -157,13 +159,13 @@ static struct scenario *finish(struct scenario *s, struct conf_faults *faults, s
 	return s;
 }
 
-static void parse(struct scenario *s, const char *text, struct conf_faults *faults)
+static void parse_text(struct scenario *s, const char *text, struct conf_faults *faults)
 {
 	const struct conf_section *all[SCENARIO_KINDS];
 	struct conf_file from;
 	list_sections(all);
 	conf_file_parse(&from, text, s->file, all, SCENARIO_KINDS, faults);
-	build(s, &from, faults);
+	build_scenario(s, &from, faults);
 	conf_file_fini(&from);
 }
 
@@ -172,8 +174,8 @@ struct scenario *scenario_parse(const char *text, const char *file, struct buf *
 	struct conf_faults faults = {0};
 	struct scenario *s = mem_zalloc(sizeof *s);
 	s->file = mem_strdup(file);
-	parse(s, text, &faults);
-	return finish(s, &faults, errors);
+	parse_text(s, text, &faults);
+	return finish_parse(s, &faults, errors);
 }
 
 struct scenario *scenario_read(const char *file, struct buf *errors)

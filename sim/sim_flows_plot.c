@@ -279,7 +279,7 @@ static const char *source_of(const struct tally_site *site)
 }
 
 /* One of its hosts blocks an address of ours at some time. */
-static bool blocks(const struct picture *p, const struct tally_site *site)
+static bool has_blocking_host(const struct picture *p, const struct tally_site *site)
 {
 	const struct scenario *s = p->sim->scenario;
 	for (int i = 0; i < s->nhost; i++)
@@ -291,7 +291,7 @@ static bool blocks(const struct picture *p, const struct tally_site *site)
 static void count_source(const struct picture *p, struct lines *l, const struct tally_fate *f)
 {
 	const char *source = source_of(f->site);
-	if (!source || f->wait_ms < 0 || !blocks(p, f->site))
+	if (!source || f->wait_ms < 0 || !has_blocking_host(p, f->site))
 		return;
 	double *line = line_named(p, l, source, strlen(source), 0);
 	if (line)

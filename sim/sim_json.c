@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static void begin(const struct sim_run *run, const char *type, struct buf *to)
+static void begin_object(const struct sim_run *run, const char *type, struct buf *to)
 {
 	buf_printf(to, "{\"type\":\"%s\",\"binding\":\"%s\"", type, run->early ? "early" : "late");
 	if (run->row) {
@@ -26,7 +26,7 @@ static void site_name(const struct tally_site *s, struct buf *to)
 static void write_sample(const struct sim_run *run, const struct tally_site *s,
 			 const struct sample *sample, struct buf *to)
 {
-	begin(run, "sample", to);
+	begin_object(run, "sample", to);
 	buf_printf(to, ",\"t\":%.3f", (double)sample->at_ms / 1000);
 	site_name(s, to);
 	buf_printf(to,
@@ -94,7 +94,7 @@ static void write_waits(struct numbers *l, struct buf *to)
 
 static void write_site(const struct sim_run *run, struct tally_site *s, struct buf *to)
 {
-	begin(run, "site", to);
+	begin_object(run, "site", to);
 	site_name(s, to);
 	buf_printf(to,
 		   ",\"window_mean\":%.4f,\"window_deviation\":%.4f,\"window_least\":%d,"
@@ -117,7 +117,7 @@ static void write_class(const struct sim_run *run, const char *key, const char *
 {
 	if (l->n == 0)
 		return;
-	begin(run, "waiting", to);
+	begin_object(run, "waiting", to);
 	buf_printf(to,
 		   ",\"%s\":\"%s\",\"delivered\":%" PRId64
 		   ",\"mean\":%.3f,\"median\":%.3f,\"p95\":%.3f,\"longest\":%.3f}\n",
@@ -128,7 +128,7 @@ static void write_class(const struct sim_run *run, const char *key, const char *
 static void write_summary(const struct sim *sim, struct sim_run *run, struct buf *to)
 {
 	const struct tally *t = run->tally;
-	begin(run, "summary", to);
+	begin_object(run, "summary", to);
 	buf_printf(to,
 		   ",\"seed\":%" PRIu64 ",\"seconds\":%.3f,\"messages\":%" PRId64
 		   ",\"done\":%" PRId64 ",\"recipients\":%" PRId64 ",\"delivered\":%" PRId64

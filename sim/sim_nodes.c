@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static double seconds(int64_t ms)
+static double in_seconds(int64_t ms)
 {
 	return (double)ms / 1000;
 }
 
-static double percent(double part)
+static double in_percent(double part)
 {
 	return 100 * part;
 }
@@ -30,7 +30,7 @@ bool sim_has_nodes(const struct sim *sim)
 }
 
 /* Of the hosts that were out, the least known: by which part of the nodes. */
-static double known(const struct tally_nodes *t)
+static double least_known(const struct tally_nodes *t)
 {
 	double least = 1;
 	for (int i = 0; i < t->nhost; i++) {
@@ -52,7 +52,7 @@ static double back_s(const struct tally_nodes *t)
 		if (h->all_back_ms - h->first_back_ms > most_ms)
 			most_ms = h->all_back_ms - h->first_back_ms;
 	}
-	return seconds(most_ms);
+	return in_seconds(most_ms);
 }
 
 static int64_t tried_out(const struct tally_nodes *t)
@@ -78,11 +78,12 @@ static void report_run(struct tally *t, struct buf *to)
 	tally_rates(t, &mean, &worst);
 	buf_printf(to, "%5d %6.0f %7.0f %7.1f %6.1f %8.2f %8.1f %6.1f %6.1f %6.1f %7.3f %7.3f",
 		   n->nodes, messages / tally_seconds(t), ops / tally_seconds(t),
-		   messages > 0 ? ops / messages : 0, percent(tally_busy(t)), wait_ms(n),
-		   percent(tally_over(n)), percent(tally_used(n)), percent(mean), percent(worst),
-		   seconds(numbers_quantile(&t->first, 0.5)),
-		   seconds(numbers_quantile(&t->first, 0.95)));
-	buf_printf(to, " %7.1f %7.3f %6" PRId64 "\n", percent(known(n)), back_s(n), tried_out(n));
+		   messages > 0 ? ops / messages : 0, in_percent(tally_busy(t)), wait_ms(n),
+		   in_percent(tally_over(n)), in_percent(tally_used(n)), in_percent(mean),
+		   in_percent(worst), in_seconds(numbers_quantile(&t->first, 0.5)),
+		   in_seconds(numbers_quantile(&t->first, 0.95)));
+	buf_printf(to, " %7.1f %7.3f %6" PRId64 "\n", in_percent(least_known(n)), back_s(n),
+		   tried_out(n));
 }
 
 void sim_nodes_report(struct sim *sim, struct buf *to)
@@ -124,9 +125,10 @@ static void write_host(const struct tally_host *h, struct buf *to)
 		buf_printf(to,
 			   ",\"out\":%.3f,\"first_knows\":%.3f,\"all_know\":%.3f,\"back\":%.3f,"
 			   "\"first_back\":%.3f,\"all_back\":%.3f,\"knew\":%d,\"tried\":%" PRId64,
-			   seconds(h->out_ms), seconds(h->first_out_ms), seconds(h->all_out_ms),
-			   seconds(h->back_ms), seconds(h->first_back_ms), seconds(h->all_back_ms),
-			   h->knew, h->tried_out);
+			   in_seconds(h->out_ms), in_seconds(h->first_out_ms),
+			   in_seconds(h->all_out_ms), in_seconds(h->back_ms),
+			   in_seconds(h->first_back_ms), in_seconds(h->all_back_ms), h->knew,
+			   h->tried_out);
 	buf_puts(to, "}");
 }
 
@@ -166,10 +168,10 @@ void sim_nodes_json(struct sim_run *run, struct buf *to)
 		   ",\"rate_error_mean\":%.4f,\"rate_error_worst\":%.4f,\"first_median\":%.3f,"
 		   "\"first_p95\":%.3f,\"first_own_median\":%.3f,\"first_own_p95\":%.3f",
 		   tally_over(n), tally_used(n), turned_away(n), mean, worst,
-		   seconds(numbers_quantile(&t->first, 0.5)),
-		   seconds(numbers_quantile(&t->first, 0.95)),
-		   seconds(numbers_quantile(&t->first_own, 0.5)),
-		   seconds(numbers_quantile(&t->first_own, 0.95)));
+		   in_seconds(numbers_quantile(&t->first, 0.5)),
+		   in_seconds(numbers_quantile(&t->first, 0.95)),
+		   in_seconds(numbers_quantile(&t->first_own, 0.5)),
+		   in_seconds(numbers_quantile(&t->first_own, 0.95)));
 	write_ops(t, to);
 	write_hosts(n, to);
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static double seconds(int64_t ms)
+static double in_seconds(int64_t ms)
 {
 	return (double)ms / 1000;
 }
@@ -17,10 +17,10 @@ static void report_group(const struct scenario_named *period, const char *group,
 {
 	buf_printf(to, "  %-12s %-12s %9" PRId64 " %9" PRId64 " %10.3f %10.3f %10.3f %10.3f\n",
 		   period->name, group, p->waits.n, p->queued,
-		   seconds(numbers_quantile(&p->waits, 0.5)),
-		   seconds(numbers_quantile(&p->waits, 0.95)),
-		   seconds(numbers_quantile(&p->waits, 0.99)),
-		   seconds(numbers_quantile(&p->waits, 1)));
+		   in_seconds(numbers_quantile(&p->waits, 0.5)),
+		   in_seconds(numbers_quantile(&p->waits, 0.95)),
+		   in_seconds(numbers_quantile(&p->waits, 0.99)),
+		   in_seconds(numbers_quantile(&p->waits, 1)));
 }
 
 void sim_periods_report(const struct sim *sim, const struct sim_run *run, struct buf *to)
@@ -58,10 +58,10 @@ static void write_group(const struct sim_run *run, const struct scenario_named *
 	buf_printf(to,
 		   ",\"delivered\":%" PRId64 ",\"queue\":%" PRId64
 		   ",\"median\":%.3f,\"p95\":%.3f,\"p99\":%.3f,\"longest\":%.3f}\n",
-		   p->waits.n, p->queued, seconds(numbers_quantile(&p->waits, 0.5)),
-		   seconds(numbers_quantile(&p->waits, 0.95)),
-		   seconds(numbers_quantile(&p->waits, 0.99)),
-		   seconds(numbers_quantile(&p->waits, 1)));
+		   p->waits.n, p->queued, in_seconds(numbers_quantile(&p->waits, 0.5)),
+		   in_seconds(numbers_quantile(&p->waits, 0.95)),
+		   in_seconds(numbers_quantile(&p->waits, 0.99)),
+		   in_seconds(numbers_quantile(&p->waits, 1)));
 }
 
 void sim_periods_json(const struct sim *sim, const struct sim_run *run, struct buf *to)

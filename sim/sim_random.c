@@ -19,7 +19,7 @@ static const char *one_of(struct dice *d, const char *const *words, int n)
 	return words[dice_between(d, 0, n - 1)];
 }
 
-static const char *feedback(struct dice *d)
+static const char *random_feedback(struct dice *d)
 {
 	static const char *const words[] = {"1", "0.3", "1/concurrency", "1/sqrt(concurrency)",
 					    "0"};
@@ -73,8 +73,10 @@ static void random_transport(struct dice *d, const char *name, struct buf *to)
 	buf_printf(to, "\tinitial_destination_concurrency = %" PRId64 "\n",
 		   up_to(d, limit ? limit : 8));
 	random_shares(d, to);
-	buf_printf(to, "\tdestination_concurrency_positive_feedback = \"%s\"\n", feedback(d));
-	buf_printf(to, "\tdestination_concurrency_negative_feedback = \"%s\"\n", feedback(d));
+	buf_printf(to, "\tdestination_concurrency_positive_feedback = \"%s\"\n",
+		   random_feedback(d));
+	buf_printf(to, "\tdestination_concurrency_negative_feedback = \"%s\"\n",
+		   random_feedback(d));
 	buf_printf(to, "\tdestination_concurrency_failed_cohort_limit = %" PRId64 "\n",
 		   dice_between(d, 0, 4));
 	buf_printf(to, "\tdestination_recipient_limit = %" PRId64 "\n", dice_between(d, 0, 7));

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double seconds(int64_t ms)
+static double in_seconds(int64_t ms)
 {
 	return (double)ms / 1000;
 }
 
 static void report_totals(const struct tally *t, struct buf *to)
 {
-	buf_printf(to, "%-14s %.3f s\n", "virtual time", seconds(t->ended_ms));
+	buf_printf(to, "%-14s %.3f s\n", "virtual time", in_seconds(t->ended_ms));
 	buf_printf(to, "%-14s %" PRId64 ": %" PRId64 " done, %" PRId64 " in the queue\n",
 		   "messages", t->messages, t->done, t->messages - t->done);
 	buf_printf(to,
@@ -67,8 +67,9 @@ static void report_class(const char *name, struct numbers *l, struct buf *to)
 {
 	if (l->n > 0)
 		buf_printf(to, "  %-14s %9" PRId64 " %10.3f %10.3f %10.3f %10.3f\n", name, l->n,
-			   numbers_mean(l) / 1000, seconds(numbers_quantile(l, 0.5)),
-			   seconds(numbers_quantile(l, 0.95)), seconds(numbers_quantile(l, 1)));
+			   numbers_mean(l) / 1000, in_seconds(numbers_quantile(l, 0.5)),
+			   in_seconds(numbers_quantile(l, 0.95)),
+			   in_seconds(numbers_quantile(l, 1)));
 }
 
 static void report_waits(struct tally *t, struct buf *to)
@@ -118,8 +119,8 @@ static void report_site_waits(const struct tally *t, struct buf *to)
 	for (struct tally_site *s = t->sites; s && n < SITES_TOLD; s = s->hh.next, n++) {
 		buf_printf(to, "  %9" PRId64 " %10.3f %10.3f %10.3f %9" PRId64 "  %s: ", s->waits.n,
 			   numbers_mean(&s->waits) / 1000,
-			   seconds(numbers_quantile(&s->waits, 0.95)),
-			   seconds(numbers_quantile(&s->waits, 1)), s->deferred, s->key);
+			   in_seconds(numbers_quantile(&s->waits, 0.95)),
+			   in_seconds(numbers_quantile(&s->waits, 1)), s->deferred, s->key);
 		report_bound(s, to);
 		buf_puts(to, "\n");
 	}
@@ -135,9 +136,9 @@ static void report_flows(const struct tally *t, struct buf *to)
 	for (struct tally_flow *f = t->flows; f && n < SITES_TOLD; f = f->hh.next, n++)
 		buf_printf(to, "  %9" PRId64 " %10.3f %10.3f %10.3f %10.3f  %s\n", f->waits.n,
 			   numbers_mean(&f->waits) / 1000,
-			   seconds(numbers_quantile(&f->waits, 0.5)),
-			   seconds(numbers_quantile(&f->waits, 0.95)),
-			   seconds(numbers_quantile(&f->waits, 1)), f->name);
+			   in_seconds(numbers_quantile(&f->waits, 0.5)),
+			   in_seconds(numbers_quantile(&f->waits, 0.95)),
+			   in_seconds(numbers_quantile(&f->waits, 1)), f->name);
 	if (HASH_COUNT(t->flows) > SITES_TOLD)
 		buf_printf(to, "  and %u more\n", HASH_COUNT(t->flows) - SITES_TOLD);
 }
@@ -155,7 +156,8 @@ static void report_sites(const struct tally *t, struct buf *to)
 		buf_printf(to, "%6.2f %5.2f %5d %5d %8.2f %5d %6d %8" PRId64 " %7.3f %7.3f  %s\n",
 			   tally_window_mean(s), tally_window_deviation(s), s->window_least,
 			   s->window_most, tally_busy_mean(s), s->busy_most, s->connections_most,
-			   s->waiting_most, tally_rate(s), seconds(s->gap_least_us) / 1000, s->key);
+			   s->waiting_most, tally_rate(s), in_seconds(s->gap_least_us) / 1000,
+			   s->key);
 	report_more(t, to);
 }
 
@@ -181,7 +183,7 @@ static void report_run(struct sim_run *run, struct buf *to)
 }
 
 /* Ours, and in parentheses what was published. */
-static void cell(struct buf *to, int digits, double ours, const char *published)
+static void put_cell(struct buf *to, int digits, double ours, const char *published)
 {
 	char whole[64];
 	if (*published)
@@ -194,11 +196,13 @@ static void cell(struct buf *to, int digits, double ours, const char *published)
 static void row_early(const struct scenario_row *row, const struct tally *t, struct buf *to)
 {
 	const struct tally_site *site = tally_largest(t);
-	cell(to, 2, tally_deferred_percent(t), row->published_deferred);
-	cell(to, 2, site ? tally_window_mean(site) : 0, row->published_concurrency);
-	cell(to, 2, site ? tally_window_deviation(site) : 0, row->published_deviation);
-	cell(to, 0, (double)t->deferrals[CAUSE_CONNECT_TIMEOUT], row->published_connect_timeouts);
-	cell(to, 0, (double)t->deferrals[CAUSE_GREETING_TIMEOUT], row->published_greeting_timeouts);
+	put_cell(to, 2, tally_deferred_percent(t), row->published_deferred);
+	put_cell(to, 2, site ? tally_window_mean(site) : 0, row->published_concurrency);
+	put_cell(to, 2, site ? tally_window_deviation(site) : 0, row->published_deviation);
+	put_cell(to, 0, (double)t->deferrals[CAUSE_CONNECT_TIMEOUT],
+		 row->published_connect_timeouts);
+	put_cell(to, 0, (double)t->deferrals[CAUSE_GREETING_TIMEOUT],
+		 row->published_greeting_timeouts);
 }
 
 static void row_late(const struct tally *t, struct buf *to)
@@ -206,7 +210,7 @@ static void row_late(const struct tally *t, struct buf *to)
 	const struct tally_site *site = tally_largest(t);
 	buf_printf(to, " | %8.2f %8.2f %6.2f %8.1f", tally_deferred_percent(t),
 		   site ? tally_window_mean(site) : 0, site ? tally_busy_mean(site) : 0,
-		   seconds(t->ended_ms));
+		   in_seconds(t->ended_ms));
 }
 
 /* All rows as one table, as in the document that they come from. */

@@ -119,7 +119,7 @@ bool spread_add(struct spread *s, enum conf_type type, const char *text)
 	return good;
 }
 
-static const struct spread_item *choose(const struct spread *s, struct dice *dice)
+static const struct spread_item *choose_item(const struct spread *s, struct dice *dice)
 {
 	double at = dice_part(dice) * s->item[s->n - 1].upto;
 	int low = 0, high = s->n - 1;
@@ -135,13 +135,13 @@ static const struct spread_item *choose(const struct spread *s, struct dice *dic
 
 int64_t spread_number(const struct spread *s, struct dice *dice)
 {
-	const struct spread_item *item = choose(s, dice);
+	const struct spread_item *item = choose_item(s, dice);
 	return item->low + (int64_t)(dice_part(dice) * (double)(item->high - item->low + 1));
 }
 
 const char *spread_word(const struct spread *s, struct dice *dice)
 {
-	return choose(s, dice)->word;
+	return choose_item(s, dice)->word;
 }
 
 void spread_fini(struct spread *s)

@@ -18,7 +18,7 @@ static void to_cluster(void *context, struct note *note)
 	loop_post(cluster_loop(st->cluster), note);
 }
 
-static void wire(struct stage *st)
+static void wire_qmgr(struct stage *st)
 {
 	struct qmgr_edges edges = {.to_spool = model_spool_note,
 				   .to_dns = model_dns_note,
@@ -50,7 +50,7 @@ static void on_join(void *owner)
 	cluster_begin(st->cluster);
 }
 
-static void join(struct stage *st)
+static void join_cluster(struct stage *st)
 {
 	struct loop *nobody = st->world->nobody;
 	st->far = redis_server_far(st);
@@ -110,14 +110,14 @@ void staging_init(struct stage *st, struct world *w, int number, const struct ar
 	st->q = qmgr_new(st->conf);
 	st->spool = model_spool_new(st);
 	if (w->redis)
-		join(st);
-	wire(st);
+		join_cluster(st);
+	wire_qmgr(st);
 	suspend_later(st);
 	stage_touch(st);
 }
 
 /* One wake-up of a thread. */
-static bool turn(struct loop *l)
+static bool turn_loop(struct loop *l)
 {
 	int64_t next = timers_next(&l->timers);
 	timers_run(&l->timers, l->now_ms);
@@ -131,9 +131,9 @@ static bool turn(struct loop *l)
 
 static bool turn_all(struct stage *st)
 {
-	bool more = turn(qmgr_loop(st->q));
+	bool more = turn_loop(qmgr_loop(st->q));
 	if (st->cluster)
-		more |= turn(cluster_loop(st->cluster));
+		more |= turn_loop(cluster_loop(st->cluster));
 	if (st->world->nobody)
 		mailbox_drain(&st->world->nobody->mailbox);
 	return more;

@@ -183,7 +183,7 @@ void tally_added(struct tally *t, int64_t at_ms)
 	}
 }
 
-static int64_t thin(struct sample *sample, int64_t n, int64_t each_ms)
+static int64_t thin_samples(struct sample *sample, int64_t n, int64_t each_ms)
 {
 	int64_t kept = 0;
 	for (int64_t i = 0; i < n; i++)
@@ -196,9 +196,9 @@ void tally_thin(struct tally *t)
 {
 	t->sample_ms *= 2;
 	for (struct tally_site *s = t->sites; s; s = s->hh.next)
-		s->nsample = thin(s->sample, s->nsample, t->sample_ms);
+		s->nsample = thin_samples(s->sample, s->nsample, t->sample_ms);
 	for (struct tally_provider *p = t->providers; p; p = p->hh.next)
-		p->nsample = thin(p->sample, p->nsample, t->sample_ms);
+		p->nsample = thin_samples(p->sample, p->nsample, t->sample_ms);
 }
 
 const struct tally_site *tally_largest(const struct tally *t)

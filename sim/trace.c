@@ -33,7 +33,7 @@ struct reader {
 	struct buf value;
 };
 
-static bool number(struct reader *r, const char *line, const char *key, int64_t *to)
+static bool read_number(struct reader *r, const char *line, const char *key, int64_t *to)
 {
 	char *end;
 	if (!event_field(line, key, &r->value))
@@ -42,12 +42,12 @@ static bool number(struct reader *r, const char *line, const char *key, int64_t 
 	return *end == '\0' && *to >= 0;
 }
 
-static void queued(struct reader *r, const char *line)
+static void take_queued(struct reader *r, const char *line)
 {
 	int64_t at_ms, nrcpt, size;
 	if (event_field(line, "report_of", &r->value))
 		return;
-	bool good = number(r, line, "nrcpt", &nrcpt) && number(r, line, "size", &size) &&
+	bool good = read_number(r, line, "nrcpt", &nrcpt) && read_number(r, line, "size", &size) &&
 		    event_field(line, "time", &r->value) &&
 		    event_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 && nrcpt < 10000000;
 	if (!good || !event_field(line, "id", &r->value)) {
@@ -73,7 +73,7 @@ static const char *keep_word(struct arrivals *a, const char *word)
 	return arrivals_keep(a, mem_strdup(word));
 }
 
-static void delivered(struct reader *r, const char *line)
+static void take_delivered(struct reader *r, const char *line)
 {
 	struct traced *t;
 	struct traced_address *seen;
@@ -105,14 +105,14 @@ static void take_line(struct reader *r, const char *line)
 	}
 	const char *event = buf_cstr(&r->value);
 	if (strcmp(event, "queued") == 0)
-		queued(r, line);
+		take_queued(r, line);
 	else if (strcmp(event, "sent") == 0 || strcmp(event, "deferred") == 0 ||
 		 strcmp(event, "bounced") == 0 || strcmp(event, "in_doubt") == 0)
-		delivered(r, line);
+		take_delivered(r, line);
 }
 
 /* Recipients that were never attempted, or whose deliveries the log does not reach. */
-static void complete(struct reader *r, struct dice *dice)
+static void complete_recipients(struct reader *r, struct dice *dice)
 {
 	struct traced *t, *tmp;
 	HASH_ITER(hh, r->messages, t, tmp)
@@ -131,7 +131,7 @@ static void complete(struct reader *r, struct dice *dice)
 	}
 }
 
-static void forget(struct reader *r)
+static void forget_messages(struct reader *r)
 {
 	struct traced *t, *tmp;
 	HASH_ITER(hh, r->messages, t, tmp)
@@ -175,9 +175,9 @@ void trace_read(struct arrivals *to, const struct scenario *scenario,
 		take_line(&r, line);
 	}
 	if (faults->n == 0)
-		complete(&r, dice);
+		complete_recipients(&r, dice);
 	free(text);
-	forget(&r);
+	forget_messages(&r);
 	/* Faults point at the name: it stays as long as the arrivals do. */
 	to->word = mem_realloc(to->word, (size_t)(to->nword + 1) * sizeof *to->word);
 	to->word[to->nword++] = r.file;

@@ -80,7 +80,7 @@ static bool site_waits_for_flows(const struct site *s)
 }
 
 /* It has entries, and nothing under way that would bring it back to mind. */
-static bool forgotten(const struct stage *st, const struct site *s)
+static bool is_forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
@@ -99,11 +99,11 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 	if (c && c->busy == 0)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
 			    (long long)(st->world->now_us / 1000), s->key);
-	if (forgotten(st, s) && !t->forgotten)
+	if (is_forgotten(st, s) && !t->forgotten)
 		tally_fault(st->tally, "at %lld ms %lld entries at %s wait for nothing",
 			    (long long)(st->world->now_us / 1000), (long long)s->queue.waiting,
 			    s->key);
-	t->forgotten = forgotten(st, s);
+	t->forgotten = is_forgotten(st, s);
 }
 
 static void look_at_site(struct stage *st, const struct site *s)

@@ -57,7 +57,7 @@ void watch_nodes(struct world *w, int64_t at_ms)
 	}
 }
 
-static void knows(struct world *w, struct tally_host *t, struct model_host *h, bool now)
+static void note_knowing(struct world *w, struct tally_host *t, struct model_host *h, bool now)
 {
 	int64_t now_ms = w->now_us / 1000;
 	h->knowing += now ? 1 : -1;
@@ -83,7 +83,7 @@ void watch_knowing(struct stage *st)
 		bool is = known && known->state != HOST_UP, was = st->knows >> i & 1;
 		if (is != was) {
 			st->knows ^= UINT64_C(1) << i;
-			knows(w, &w->tally->nodes.host[w->watched[i]], h, is);
+			note_knowing(w, &w->tally->nodes.host[w->watched[i]], h, is);
 		}
 	}
 }

@@ -100,7 +100,7 @@ void world_init(struct world *w, const struct scenario *scenario, const struct a
 		staging_init(&w->stage[i], w, i, w->dealt ? &w->dealt[i] : arrivals);
 }
 
-static void settle(struct world *w)
+static void settle_stages(struct world *w)
 {
 	for (struct list *first; (first = list_first(&w->touched)) != NULL;)
 		staging_settle(list_entry(first, struct stage, touched));
@@ -130,7 +130,7 @@ static bool nothing_is_left(const struct world *w)
 	return true;
 }
 
-static bool over(struct world *w, int64_t next_us)
+static bool is_over(struct world *w, int64_t next_us)
 {
 	int64_t end_us = stage_us(w->scenario->duration);
 	if (end_us > 0 && next_us > end_us) {
@@ -150,7 +150,7 @@ static int64_t next_of_all(struct world *w)
 }
 
 /* Go there. True: something has happened around the schedulers. */
-static bool step(struct world *w, int64_t next_us)
+static bool step_to(struct world *w, int64_t next_us)
 {
 	bool event = timers_next(&w->events) <= next_us;
 	set_clock(w, next_us > w->now_us ? next_us : w->now_us);
@@ -160,19 +160,19 @@ static bool step(struct world *w, int64_t next_us)
 	if (event)
 		timers_run(&w->events, w->now_us);
 	timers_run(&w->wakes, clock_steady_ms());
-	settle(w);
+	settle_stages(w);
 	return event;
 }
 
 void world_rest(struct world *w, int64_t time_ms)
 {
 	int64_t end_us = w->now_us + stage_us(time_ms);
-	settle(w);
+	settle_stages(w);
 	for (int64_t next_us; (next_us = next_of_all(w)) <= end_us;)
-		step(w, next_us);
+		step_to(w, next_us);
 }
 
-static int64_t active(const struct world *w)
+static int64_t count_active(const struct world *w)
 {
 	int64_t n = 0;
 	for (int i = 0; i < w->nstage; i++)
@@ -181,12 +181,12 @@ static int64_t active(const struct world *w)
 }
 
 /* Nothing is under way but qmgr's own timers, and has not been for long. */
-static bool stalled(struct world *w, int64_t next_us, int64_t moved_us)
+static bool is_stalled(struct world *w, int64_t next_us, int64_t moved_us)
 {
 	if (timers_next(&w->events) != INT64_MAX || next_us - moved_us <= stage_us(STALL_MS))
 		return false;
 	tally_fault(w->tally, "the scheduler has stopped: %d messages wait for nothing",
-		    (int)active(w));
+		    (int)count_active(w));
 	return true;
 }
 
@@ -202,12 +202,12 @@ static void look_at_the_end(struct world *w)
 void world_run(struct world *w)
 {
 	int64_t moved_us = 0;
-	settle(w);
-	for (int64_t next_us; next_us = next_of_all(w), !over(w, next_us);) {
-		if (stalled(w, next_us, moved_us))
+	settle_stages(w);
+	for (int64_t next_us; next_us = next_of_all(w), !is_over(w, next_us);) {
+		if (is_stalled(w, next_us, moved_us))
 			break;
 		take_samples(w, next_us - 1);
-		if (step(w, next_us))
+		if (step_to(w, next_us))
 			moved_us = w->now_us;
 	}
 	w->tally->ended_ms = w->now_us / 1000;

@@ -27,7 +27,7 @@ static void on_age(void *owner)
 	settle_connection(c);
 }
 
-static const union address *source(const struct connection *c, union address from[2])
+static const union address *choose_source(const struct connection *c, union address from[2])
 {
 	if (c->open->source)
 		return conf_source_address(c->open->source, c->open->address.sa.sa_family);
@@ -60,7 +60,7 @@ static void start_timer(struct connection *c, struct timer *t, int64_t delay_ms)
 }
 
 /* The host has given a sign of life, or is about to be asked for one. */
-static void heard(struct connection *c)
+static void hear_host(struct connection *c)
 {
 	if (!c->announced)
 		loop_timer_in(c->worker->loop, &c->silent, CONNECTION_SILENT_MS);
@@ -113,8 +113,8 @@ static void begin_connection(struct connection *c)
 {
 	union address from[2];
 	const struct conf_transport *t = c->open->transport;
-	c->stream =
-		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
+	c->stream = stream_connect(c->worker->loop, &c->open->address, choose_source(c, from),
+				   on_event, c);
 	struct engine_setup setup = {
 		.hostname = own_name(c),
 		.peer = c->peer,
@@ -182,7 +182,7 @@ bool connection_start(struct worker *w, struct connection_open *open)
 	worker_add(w, c);
 	if (!open->credential && !connect_now(c))
 		return false;
-	heard(c);
+	hear_host(c);
 	if (open->credential)
 		secrets_ask(w->secrets, open->credential, w->loop, c->number);
 	return true;
@@ -325,7 +325,7 @@ void connection_keep_to(struct connection *c, int64_t messages)
 }
 
 /* It has been given all that it may carry, or was told to close before it began afresh. */
-static bool worn(const struct connection *c)
+static bool is_worn(const struct connection *c)
 {
 	return c->closing || (c->most > 0 && c->given >= c->most);
 }
@@ -370,7 +370,7 @@ static void send_out(struct connection *c)
 	}
 }
 
-static void closed(struct connection *c)
+static void conclude_closed(struct connection *c)
 {
 	struct engine *e = &c->engine;
 	if (connection_choked(c)) {
@@ -392,12 +392,12 @@ static void settle_connection(struct connection *c)
 	struct engine *e = &c->engine;
 	if (e->state == ENGINE_READY && !c->announced)
 		become_ready(c);
-	if (e->state == ENGINE_READY && !e->quit && worn(c))
+	if (e->state == ENGINE_READY && !e->quit && is_worn(c))
 		engine_quit(e);
 	if (e->state != ENGINE_CLOSED)
 		send_out(c);
 	if (e->state == ENGINE_CLOSED) {
-		closed(c);
+		conclude_closed(c);
 		return;
 	}
 	if (e->state == ENGINE_HANDSHAKE && !c->handshaking)
@@ -420,7 +420,7 @@ static void not_connected(struct connection *c, const char *why)
 	end_connection(c, v);
 }
 
-static void broke(struct connection *c, const char *how)
+static void lose_connection(struct connection *c, const char *how)
 {
 	if (!c->connected) {
 		not_connected(c, how);
@@ -433,7 +433,7 @@ static void broke(struct connection *c, const char *how)
 	settle_connection(c);
 }
 
-static void expired(struct connection *c)
+static void expire_connection(struct connection *c)
 {
 	if (!c->connected) {
 		not_connected(c, "no answer in time");
@@ -450,12 +450,12 @@ static void on_event(void *owner, enum stream_event event)
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;
-		heard(c);
+		hear_host(c);
 		stop_waiting(c);
 		set_deadline(c);
 		break;
 	case STREAM_DATA:
-		heard(c);
+		hear_host(c);
 		engine_input(&c->engine, stream_in(c->stream));
 		settle_connection(c);
 		break;
@@ -466,20 +466,20 @@ static void on_event(void *owner, enum stream_event event)
 		break;
 	case STREAM_TLS:
 		c->handshaking = false;
-		heard(c);
+		hear_host(c);
 		connection_shaken(c);
 		settle_connection(c);
 		break;
 	case STREAM_EOF:
 		c->engine.hung_up = true;
-		broke(c, "connection closed");
+		lose_connection(c, "connection closed");
 		break;
 	case STREAM_ERROR: /* what lies unread where a host closes makes a reset of it */
 		c->engine.hung_up = true;
-		broke(c, stream_error(c->stream));
+		lose_connection(c, stream_error(c->stream));
 		break;
 	case STREAM_TIMEOUT:
-		expired(c);
+		expire_connection(c);
 		break;
 	}
 }

@@ -60,7 +60,7 @@ static void of_records(struct tls_result *r, const struct tls_dane *dane)
 	r->text = buf_steal(&text, NULL);
 }
 
-static void post(const struct connection *c, enum tls_result_type type, const char *reason)
+static void post_result(const struct connection *c, enum tls_result_type type, const char *reason)
 {
 	const struct tls_subject *of = c->open->subject;
 	struct tls_result *r = tls_result_new(of, type, reason);
@@ -75,7 +75,7 @@ static void post(const struct connection *c, enum tls_result_type type, const ch
 void connection_report(const struct connection *c, enum tls_result_type type, const char *reason)
 {
 	if (c->open->subject && tls_policy_level(c->tls) != TRANSPORT_TLS_NONE)
-		post(c, type, reason);
+		post_result(c, type, reason);
 }
 
 void connection_report_shaken(const struct connection *c, enum tls_verified verified,

@@ -148,7 +148,7 @@ static struct sasl_binding connection_binding(const struct connection *c)
 	return b;
 }
 
-static const char *printable(const char *text)
+static const char *text_or_none(const char *text)
 {
 	return text ? text : "none";
 }
@@ -161,7 +161,7 @@ static void log_tls(const struct connection *c, enum tls_verified verified, cons
 	bool done = ssl && SSL_is_init_finished(ssl);
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
 		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
-		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "group",
+		  done ? text_or_none(SSL_get_cipher_name(ssl)) : NULL, "group",
 		  done ? tls_groups_negotiated(ssl) : NULL, "policy", by_dane(c) ? "dane" : c->tls,
 		  "resumed", done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
 		  tls_verified_word(verified), "tlsa", record, "reason", reason, NULL);
@@ -182,8 +182,8 @@ void connection_failed_test(const struct connection *c, const char *reason)
 }
 
 /* Of one whose certificate is asked about. untold: why it would not have done, where nobody insists. */
-static enum tls_verified verify(const struct connection *c, struct buf *record, struct buf *why,
-				struct buf *untold)
+static enum tls_verified verify_host(const struct connection *c, struct buf *record,
+				     struct buf *why, struct buf *untold)
 {
 	bool demanded = tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY;
 	if (by_dane(c))
@@ -203,7 +203,7 @@ void connection_shaken(struct connection *c)
 					      [TLS_VERIFIED_STS] = METRIC_tls_client_sts,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
 	struct buf why = {0}, record = {0}, untold = {0};
-	enum tls_verified verified = verify(c, &record, &why, &untold);
+	enum tls_verified verified = verify_host(c, &record, &why, &untold);
 	bool good = buf_len(&why) == 0;
 	if (!good && c->demanded)
 		buf_puts(&why, ", and no login is sent without proof");

@@ -15,7 +15,7 @@
 enum { PROBE = SPOOL_CONTENT_INLINE_MAX };
 
 /* All of a content is looked at: eight bytes at once. */
-static bool eightbit(const char *s, size_t len)
+static bool has_high_byte(const char *s, size_t len)
 {
 	uint64_t all = 0, word;
 	for (; len >= sizeof word; s += sizeof word, len -= sizeof word) {
@@ -29,7 +29,7 @@ static bool eightbit(const char *s, size_t len)
 
 static bool has_eightbit(const char *s)
 {
-	return s && eightbit(s, strlen(s));
+	return s && has_high_byte(s, strlen(s));
 }
 
 /* Between the angle brackets: no control anywhere, no blank or bracket outside quotes. */
@@ -91,7 +91,7 @@ static struct sample sample_of(const struct content *c)
 static bool found_eightbit(const struct content *c, bool unseen)
 {
 	struct sample s = sample_of(c);
-	bool is = (unseen && s.len < c->size) || eightbit(s.text, s.len);
+	bool is = (unseen && s.len < c->size) || has_high_byte(s.text, s.len);
 	free(s.read);
 	return is;
 }
@@ -102,7 +102,7 @@ static bool header_is_eightbit(const struct content *c)
 	struct sample s = sample_of(c);
 	const char *end = memmem(s.text, s.len, "\r\n\r\n", 4);
 	bool whole = end || s.len == c->size;
-	bool is = !whole || eightbit(s.text, end ? (size_t)(end - s.text) : s.len);
+	bool is = !whole || has_high_byte(s.text, end ? (size_t)(end - s.text) : s.len);
 	free(s.read);
 	return is;
 }

@@ -38,7 +38,7 @@ void expected_fini(struct expected_queue *q)
 	memset(q, 0, sizeof *q);
 }
 
-static void grow(struct expected_queue *q)
+static void grow_ring(struct expected_queue *q)
 {
 	size_t cap = q->cap ? q->cap * 2 : 8;
 	struct expected *ring = mem_alloc(cap * sizeof *ring);
@@ -53,7 +53,7 @@ static void grow(struct expected_queue *q)
 void expected_push(struct expected_queue *q, struct expected x)
 {
 	if (q->n == q->cap)
-		grow(q);
+		grow_ring(q);
 	q->ring[(q->head + q->n++) & (q->cap - 1)] = x;
 }
 
@@ -74,7 +74,7 @@ struct expected expected_pop(struct expected_queue *q)
 void expected_again(struct expected_queue *q, struct expected x)
 {
 	if (q->n == q->cap)
-		grow(q);
+		grow_ring(q);
 	q->head = (q->head + q->cap - 1) & (q->cap - 1);
 	q->ring[q->head] = x;
 	q->n++;

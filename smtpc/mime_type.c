@@ -18,7 +18,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip(struct cursor *c)
+static void skip_blanks(struct cursor *c)
 {
 	int depth = 0;
 	for (; c->at < c->end && (depth > 0 || is_blank(*c->at) || *c->at == '('); c->at++) {
@@ -32,11 +32,11 @@ static void skip(struct cursor *c)
 }
 
 /* A token, or what is in quotes. False: it is longer than any that counts. */
-static bool word(struct cursor *c, char to[WORD_MAX])
+static bool take_word(struct cursor *c, char to[WORD_MAX])
 {
 	size_t n = 0;
 	bool quoted;
-	skip(c);
+	skip_blanks(c);
 	quoted = c->at < c->end && *c->at == '"';
 	for (c->at += quoted; c->at < c->end; c->at++) {
 		if (quoted ? *c->at == '"'
@@ -50,7 +50,7 @@ static bool word(struct cursor *c, char to[WORD_MAX])
 	}
 	c->at += quoted && c->at < c->end;
 	to[n < WORD_MAX ? n : WORD_MAX - 1] = '\0';
-	skip(c);
+	skip_blanks(c);
 	return n < WORD_MAX;
 }
 
@@ -78,13 +78,13 @@ static void read_type(struct cursor c, struct mime_type *to)
 {
 	char type[WORD_MAX], subtype[WORD_MAX], name[WORD_MAX], value[WORD_MAX];
 	to->kind = MIME_OTHER;
-	if (!word(&c, type) || !take_byte(&c, '/') || !word(&c, subtype))
+	if (!take_word(&c, type) || !take_byte(&c, '/') || !take_word(&c, subtype))
 		return;
 	to->kind = kind_of(type, subtype);
 	while (take_byte(&c, ';')) {
-		if (!word(&c, name) || !take_byte(&c, '='))
+		if (!take_word(&c, name) || !take_byte(&c, '='))
 			return;
-		bool whole = word(&c, value);
+		bool whole = take_word(&c, value);
 		size_t len = strlen(value);
 		if (strcasecmp(name, "boundary") == 0 && whole && len <= MIME_BOUNDARY_MAX)
 			memcpy(to->boundary, value, len + 1);
@@ -106,7 +106,7 @@ void mime_type_of(const char *header, size_t len, struct mime_type *to)
 		if (header_field_is(field, name, "Content-Type"))
 			read_type(c, to);
 		else if (header_field_is(field, name, "Content-Transfer-Encoding") &&
-			 word(&c, encoding))
+			 take_word(&c, encoding))
 			to->eightbit = strcasecmp(encoding, "8bit") == 0 ||
 				       strcasecmp(encoding, "binary") == 0;
 	}

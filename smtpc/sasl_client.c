@@ -31,18 +31,18 @@ static const struct {
 #undef X
 };
 
-static bool scram(const struct sasl_client *s)
+static bool is_scram(const struct sasl_client *s)
 {
 	return s->mechanism <= SASL_SCRAM_SHA_1;
 }
 
-static const EVP_MD *digest(const struct sasl_client *s)
+static const EVP_MD *digest_of(const struct sasl_client *s)
 {
 	bool sha1 = s->mechanism == SASL_SCRAM_SHA_1 || s->mechanism == SASL_SCRAM_SHA_1_PLUS;
 	return sha1 ? EVP_sha1() : EVP_sha256();
 }
 
-static void hex(char *to, const unsigned char *bytes, int n)
+static void put_hex(char *to, const unsigned char *bytes, int n)
 {
 	for (int i = 0; i < n; i++)
 		snprintf(to + 2 * i, 3, "%02x", bytes[i]);
@@ -56,14 +56,14 @@ static bool salt_password(const struct sasl_client *s, Gsasl_session *session)
 	unsigned char key[EVP_MAX_MD_SIZE];
 	char *salt = NULL, *prepared = NULL, as_hex[2 * sizeof key + 1];
 	size_t len = 0;
-	int n = EVP_MD_get_size(digest(s));
+	int n = EVP_MD_get_size(digest_of(s));
 	if (!text || !rounds || gsasl_base64_from(text, strlen(text), &salt, &len) != GSASL_OK)
 		return false;
 	gsasl_saslprep(s->setup->secret, (Gsasl_saslprep_flags)0, &prepared, NULL);
 	const char *password = prepared ? prepared : s->setup->secret;
 	bool done = PKCS5_PBKDF2_HMAC(password, (int)strlen(password), (unsigned char *)salt,
-				      (int)len, atoi(rounds), digest(s), n, key) == 1;
-	hex(as_hex, key, n);
+				      (int)len, atoi(rounds), digest_of(s), n, key) == 1;
+	put_hex(as_hex, key, n);
 	done = done && gsasl_property_set(session, GSASL_SCRAM_SALTED_PASSWORD, as_hex) == GSASL_OK;
 	OPENSSL_cleanse(key, sizeof key);
 	OPENSSL_cleanse(as_hex, sizeof as_hex);
@@ -72,34 +72,34 @@ static bool salt_password(const struct sasl_client *s, Gsasl_session *session)
 	return done;
 }
 
-static int set(Gsasl_session *session, Gsasl_property p, const char *value)
+static int set_property(Gsasl_session *session, Gsasl_property p, const char *value)
 {
 	return *value ? gsasl_property_set(session, p, value) : GSASL_NO_CALLBACK;
 }
 
 /* GNU SASL wants none for a mechanism that is not bound. */
-static const char *binding(const struct sasl_client *s, bool exporter)
+static const char *binding_text(const struct sasl_client *s, bool exporter)
 {
 	const struct sasl_binding *b = &s->setup->binding;
 	return mechanisms[s->mechanism].binding && b->exporter == exporter ? b->text : "";
 }
 
-static int supply(Gsasl *context, Gsasl_session *session, Gsasl_property p)
+static int supply_property(Gsasl *context, Gsasl_session *session, Gsasl_property p)
 {
 	const struct sasl_client *s = gsasl_session_hook_get(session);
 	const struct sasl_setup *setup = s->setup;
 	(void)context;
 	switch (p) {
 	case GSASL_AUTHID:
-		return set(session, p, setup->login);
+		return set_property(session, p, setup->login);
 	case GSASL_PASSWORD:
-		return set(session, p, setup->secret);
+		return set_property(session, p, setup->secret);
 	case GSASL_SCRAM_SALTED_PASSWORD:
 		return salt_password(s, session) ? GSASL_OK : GSASL_NO_CALLBACK;
 	case GSASL_CB_TLS_EXPORTER:
-		return set(session, p, binding(s, true));
+		return set_property(session, p, binding_text(s, true));
 	case GSASL_CB_TLS_UNIQUE:
-		return set(session, p, binding(s, false));
+		return set_property(session, p, binding_text(s, false));
 	default:
 		return GSASL_NO_CALLBACK;
 	}
@@ -112,7 +112,7 @@ struct Gsasl *sasl_client_context(void)
 		fputs("sluice: GNU SASL can't make a context\n", stderr);
 		abort();
 	}
-	gsasl_callback_set(context, supply);
+	gsasl_callback_set(context, supply_property);
 	return context;
 }
 
@@ -167,7 +167,7 @@ struct sasl_client *sasl_client_new(const struct sasl_setup *setup, enum sasl_me
 }
 
 /* Its own copies. */
-static void wipe(Gsasl_session *session)
+static void wipe_session(Gsasl_session *session)
 {
 	static const Gsasl_property secrets[] = {GSASL_PASSWORD, GSASL_SCRAM_SALTED_PASSWORD};
 	for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
@@ -183,7 +183,7 @@ void sasl_client_free(struct sasl_client **sp)
 	if (!s)
 		return;
 	if (s->session) {
-		wipe(s->session);
+		wipe_session(s->session);
 		gsasl_finish(s->session);
 	}
 	free(s);
@@ -243,7 +243,8 @@ static bool asks_too_much(const struct sasl_client *s, const char *challenge)
 	char *plain = NULL;
 	size_t len = 0;
 	bool much = false;
-	if (!scram(s) || gsasl_base64_from(challenge, strlen(challenge), &plain, &len) != GSASL_OK)
+	if (!is_scram(s) ||
+	    gsasl_base64_from(challenge, strlen(challenge), &plain, &len) != GSASL_OK)
 		return false;
 	const char *count = memmem(plain, len, ",i=", 3);
 	if (count) {

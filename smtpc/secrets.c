@@ -116,8 +116,8 @@ void secrets_free(struct secrets **sp)
 	*sp = NULL;
 }
 
-static void post(struct secrets *s, int type, struct credential *c, struct loop *reply_to,
-		 uint64_t connection)
+static void post_ask(struct secrets *s, int type, struct credential *c, struct loop *reply_to,
+		     uint64_t connection)
 {
 	struct secret_ask *a = mem_zalloc(sizeof *a);
 	a->note.type = type;
@@ -130,10 +130,10 @@ static void post(struct secrets *s, int type, struct credential *c, struct loop 
 void secrets_ask(struct secrets *s, struct credential *c, struct loop *reply_to,
 		 uint64_t connection)
 {
-	post(s, SECRET_ASK, c, reply_to, connection);
+	post_ask(s, SECRET_ASK, c, reply_to, connection);
 }
 
 void secrets_spoiled(struct secrets *s, struct credential *c)
 {
-	post(s, SECRET_SPOILED, c, NULL, 0);
+	post_ask(s, SECRET_SPOILED, c, NULL, 0);
 }

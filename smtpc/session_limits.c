@@ -15,7 +15,7 @@ void session_domains_fini(struct session_domains *s)
 	*s = (struct session_domains){0};
 }
 
-static bool known(const struct session_domains *s, const char *domain)
+static bool is_known(const struct session_domains *s, const char *domain)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (strcasecmp(s->name[i], domain) == 0)
@@ -28,7 +28,7 @@ static bool domain_fits(struct session_domains *s, uint32_t most, const char *ad
 {
 	const char *at = strrchr(address, '@');
 	const char *domain = at ? at + 1 : "";
-	if (most == 0 || known(s, domain))
+	if (most == 0 || is_known(s, domain))
 		return true;
 	if (s->n >= most)
 		return false;

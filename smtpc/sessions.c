@@ -48,7 +48,7 @@ void sessions_drop(struct sessions *s, const char *key)
 		drop_session(s, e);
 }
 
-static struct session_entry *make(struct sessions *s, const char *key)
+static struct session_entry *make_entry(struct sessions *s, const char *key)
 {
 	if (HASH_COUNT(s->table) >= SESSIONS_KEYS_MAX)
 		drop_session(s, s->table); /* the table keeps the order of arrival */
@@ -77,7 +77,7 @@ void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 {
 	struct session_entry *e = find_session(s, key);
 	if (!e)
-		e = make(s, key);
+		e = make_entry(s, key);
 	make_room(e, session);
 	e->kept[e->n++] = session;
 }

@@ -127,7 +127,8 @@ static void quote_byte(struct seven_bit *s, unsigned char byte, bool plain, stru
 	s->column += width;
 }
 
-static void quote(struct seven_bit *s, const char *text, size_t len, bool ended, struct buf *to)
+static void quote_text(struct seven_bit *s, const char *text, size_t len, bool ended,
+		       struct buf *to)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned char byte = (unsigned char)text[i];
@@ -152,7 +153,8 @@ static void encode_out(struct seven_bit *s, size_t least, struct buf *to)
 	}
 }
 
-static void encode(struct seven_bit *s, const char *text, size_t len, bool ended, struct buf *to)
+static void encode_text(struct seven_bit *s, const char *text, size_t len, bool ended,
+			struct buf *to)
 {
 	if (s->owes_end)
 		buf_puts(&s->bytes, "\r\n");
@@ -230,10 +232,10 @@ static void put_line(struct seven_bit *s, const char *line, size_t len, bool beg
 			put_header(s, NULL, to);
 		break;
 	case QUOTING:
-		quote(s, line, text, ended, to);
+		quote_text(s, line, text, ended, to);
 		break;
 	case ENCODING:
-		encode(s, line, text, ended, to);
+		encode_text(s, line, text, ended, to);
 		break;
 	default:
 		buf_append(to, line, len);
@@ -259,7 +261,7 @@ void seven_bit_free(struct seven_bit **sp)
 
 /* What is held goes as one line, or as a piece of it that does not end in half an end. A piece is as long whatever the content came
  * in: what is sent again after a failure is the same. */
-static void release(struct seven_bit *s, bool ended, struct buf *to)
+static void release_line(struct seven_bit *s, bool ended, struct buf *to)
 {
 	size_t len = buf_len(&s->line);
 	bool keeps_cr = !ended && len > 1 && buf_data(&s->line)[len - 1] == '\r';
@@ -280,7 +282,7 @@ void seven_bit_put(struct seven_bit *s, const char *bytes, size_t len, struct bu
 		buf_append(&s->line, bytes, n);
 		bytes += n;
 		if (lf || buf_len(&s->line) == HELD_MAX)
-			release(s, lf != NULL, to);
+			release_line(s, lf != NULL, to);
 	}
 }
 

@@ -23,12 +23,12 @@ static const struct {
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-static char **place(struct token_source *s, int i)
+static char **place_of_field(struct token_source *s, int i)
 {
 	return (char **)((char *)s + fields[i].place);
 }
 
-static const char *trim(const char *from, const char **end)
+static const char *trim_blanks(const char *from, const char **end)
 {
 	while (from < *end && isspace((unsigned char)*from))
 		from++;
@@ -39,17 +39,17 @@ static const char *trim(const char *from, const char **end)
 
 static bool read_field(struct token_source *s, const char *line, const char *end, struct buf *why)
 {
-	line = trim(line, &end);
+	line = trim_blanks(line, &end);
 	if (line == end || *line == '#')
 		return true;
 	const char *equals = memchr(line, '=', (size_t)(end - line));
-	const char *name_end = equals ? equals : end, *name = trim(line, &name_end);
+	const char *name_end = equals ? equals : end, *name = trim_blanks(line, &name_end);
 	for (int i = 0; equals && i < FIELDS; i++) {
-		char **at = place(s, i);
+		char **at = place_of_field(s, i);
 		if (strlen(fields[i].name) != (size_t)(name_end - name) ||
 		    memcmp(fields[i].name, name, (size_t)(name_end - name)) != 0)
 			continue;
-		const char *value_end = end, *value = trim(equals + 1, &value_end);
+		const char *value_end = end, *value = trim_blanks(equals + 1, &value_end);
 		mem_free_secret(*at);
 		*at = mem_strndup(value, (size_t)(value_end - value));
 		return true;
@@ -64,10 +64,10 @@ static bool is_https(const char *url)
 	return strncmp(url, "https://", 8) == 0;
 }
 
-static bool complete(struct token_source *s, struct buf *why)
+static bool is_complete(struct token_source *s, struct buf *why)
 {
 	for (int i = 0; i < FIELDS; i++)
-		if (fields[i].needed && (!*place(s, i) || !**place(s, i))) {
+		if (fields[i].needed && (!*place_of_field(s, i) || !**place_of_field(s, i))) {
 			buf_printf(why, "it has no %s", fields[i].name);
 			return false;
 		}
@@ -87,7 +87,7 @@ bool token_source_read(struct token_source *s, const char *text, struct buf *why
 		good = read_field(s, text, end, why);
 		text = *end ? end + 1 : end;
 	}
-	return good && complete(s, why);
+	return good && is_complete(s, why);
 }
 
 void token_form_put(struct buf *to, const char *name, const char *value)
@@ -115,12 +115,12 @@ void token_source_form(const struct token_source *s, const char *refresh, struct
 void token_source_fini(struct token_source *s)
 {
 	for (int i = 0; i < FIELDS; i++)
-		mem_free_secret(*place(s, i));
+		mem_free_secret(*place_of_field(s, i));
 	*s = (struct token_source){0};
 }
 
 /* A blank would end a bearer token (RFC 6750 2.1); a refresh token may have some (RFC 6749 A.17). */
-static bool printable(const char *text, char least)
+static bool is_printable(const char *text, char least)
 {
 	for (; *text; text++)
 		if (*text < least || *text >= 0x7f)
@@ -143,11 +143,11 @@ static bool take_answer(struct token_answer *a, const json_t *answer, struct buf
 {
 	const char *access = json_string_value(json_object_get(answer, "access_token"));
 	const char *refresh = json_string_value(json_object_get(answer, "refresh_token"));
-	if (!access || !*access || !printable(access, '!')) {
+	if (!access || !*access || !is_printable(access, '!')) {
 		buf_puts(why, "its answer has no access_token");
 		return false;
 	}
-	if (refresh && !printable(refresh, ' ')) {
+	if (refresh && !is_printable(refresh, ' ')) {
 		buf_puts(why, "its answer has a refresh_token that is none");
 		return false;
 	}

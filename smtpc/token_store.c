@@ -151,7 +151,7 @@ static int open_folder(const char *spool)
 	return fd;
 }
 
-static bool replace(int folder, const char *name, const struct buf *text)
+static bool replace_file(int folder, const char *name, const struct buf *text)
 {
 	char *fresh = mem_printf("%s.new", name);
 	unlinkat(folder, fresh, 0); /* of a run that was killed */
@@ -183,7 +183,7 @@ bool token_store_write(const char *spool, const char *file, const struct token_s
 	char *name = name_of_file(file);
 	int folder = open_folder(spool);
 	put_text(&text, file, s, g);
-	bool good = folder >= 0 && replace(folder, name, &text);
+	bool good = folder >= 0 && replace_file(folder, name, &text);
 	if (!good)
 		buf_printf(why, "%s/%s/%s: %s", spool, folder_name, name, strerror(errno));
 	if (folder >= 0)

@@ -101,7 +101,7 @@ static void answer_all(struct kept *k)
 }
 
 /* The next attempt is not before some time, and this is said once until one succeeds. */
-static void failed(struct kept *k, const char *why)
+static void note_failure(struct kept *k, const char *why)
 {
 	if (!k->why)
 		log_event(LOG_LEVEL_WARNING, "login", "login", k->credential->login, "mechanism",
@@ -134,7 +134,7 @@ static void take_grant(struct kept *k, struct token_answer *a)
 	try_to_save(k);
 }
 
-static void succeeded(struct kept *k, struct token_answer *a)
+static void note_success(struct kept *k, struct token_answer *a)
 {
 	int64_t now_ms = clock_steady_ms();
 	take_grant(k, a);
@@ -180,9 +180,9 @@ static void on_fetched(void *owner, const struct https_answer *h)
 		ask_endpoint(k);
 	} else {
 		if (good)
-			succeeded(k, &a);
+			note_success(k, &a);
 		else
-			failed(k, buf_cstr(&why));
+			note_failure(k, buf_cstr(&why));
 		end_fetch(k);
 	}
 	token_answer_fini(&a);
@@ -252,7 +252,7 @@ static bool read_source(struct kept *k, struct buf *why)
 	return good;
 }
 
-static void fetch(struct kept *k)
+static void fetch_token(struct kept *k)
 {
 	struct buf why = {0};
 	k->second = false;
@@ -262,7 +262,7 @@ static void fetch(struct kept *k)
 	else if (read_source(k, &why))
 		ask_endpoint(k);
 	if (buf_len(&why) > 0) {
-		failed(k, buf_cstr(&why));
+		note_failure(k, buf_cstr(&why));
 		end_fetch(k);
 	}
 	buf_fini(&why);
@@ -292,7 +292,7 @@ void tokens_ask(struct tokens *t, struct credential *c, struct note *question)
 		k->waiting = question;
 	}
 	if (may)
-		fetch(k);
+		fetch_token(k);
 }
 
 void tokens_spoiled(struct tokens *t, const struct credential *c)

@@ -62,7 +62,7 @@ void transaction_accept(struct transaction *t, uint32_t i)
 	t->accepted++;
 }
 
-static void decide(struct transaction *t, uint32_t i, struct verdict *v)
+static void decide_recipient(struct transaction *t, uint32_t i, struct verdict *v)
 {
 	struct delivery_recipient *r = &t->delivery->rcpt[i];
 	assert(!r->verdict && v);
@@ -77,7 +77,7 @@ bool transaction_waits(const struct transaction *t, uint32_t i)
 void transaction_refuse(struct transaction *t, uint32_t i, struct verdict *v)
 {
 	t->rcpt[i] = RCPT_REFUSED;
-	decide(t, i, v);
+	decide_recipient(t, i, v);
 }
 
 void transaction_settle(struct transaction *t, uint32_t i)
@@ -137,7 +137,7 @@ void transaction_answer(struct transaction *t, uint32_t i, struct verdict *v)
 {
 	assert(t->rcpt[i] == RCPT_ACCEPTED);
 	t->rcpt[i] = RCPT_ANSWERED;
-	decide(t, i, v);
+	decide_recipient(t, i, v);
 }
 
 void transaction_postpone(struct transaction *t, uint32_t i)
@@ -185,7 +185,7 @@ void transaction_give_back(struct transaction *t)
 
 /* Of a host that has lost count nobody knows which of its replies were about whom, but for those that
  * it gave one by one. */
-static void distrust(struct transaction *t)
+static void distrust_replies(struct transaction *t)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
 		struct delivery_recipient *r = &t->delivery->rcpt[i];
@@ -240,7 +240,7 @@ void transaction_broken(struct transaction *t, enum transaction_break how, bool 
 	}
 	t->delivery->wasted = t->chunked && t->stage >= TRANSACTION_CONTENT;
 	if (how == BREAK_CONFUSED && (several_ways(t) || !sent))
-		distrust(t);
+		distrust_replies(t);
 	if (in_doubt(t, how, sent))
 		leave_in_doubt(t, why, host);
 	else if (why && !to_return(t, how, sent))

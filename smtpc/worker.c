@@ -29,7 +29,7 @@ void worker_remove(struct worker *w, struct connection *c)
 	HASH_DEL(w->connections, c);
 }
 
-static void give(struct worker *w, struct delivery *d)
+static void give_delivery(struct worker *w, struct delivery *d)
 {
 	struct connection *c = find_connection(w, d->connection);
 	if (c) {
@@ -130,7 +130,7 @@ static void on_again(void *owner)
 }
 
 /* Who posted it may be gone as well. */
-static void discard(struct note *n)
+static void discard_note(struct note *n)
 {
 	if (n->type == CONNECTION_OPEN) {
 		struct connection_open *open = (struct connection_open *)n;
@@ -150,11 +150,11 @@ static void receive_note(void *owner, struct note *n)
 {
 	struct worker *w = owner;
 	if (w->stopped)
-		discard(n);
+		discard_note(n);
 	else if (n->type == CONNECTION_OPEN)
 		worker_open(w, (struct connection_open *)n);
 	else if (n->type == DELIVERY_GIVE)
-		give(w, (struct delivery *)n);
+		give_delivery(w, (struct delivery *)n);
 	else if (n->type == SECRET_ANSWER)
 		have_secret(w, (struct secret_ask *)n);
 	else

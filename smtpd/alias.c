@@ -154,7 +154,7 @@ static bool expand_address(struct expansion *x, const char *address)
 }
 
 /* What the sender called it goes with each member. */
-static char *original(const char *address, const char *orcpt)
+static char *original_recipient(const char *address, const char *orcpt)
 {
 	char encoded[MAILADDR_MAX * 3];
 	if (orcpt)
@@ -163,7 +163,7 @@ static char *original(const char *address, const char *orcpt)
 	return mem_printf("rfc822;%s", encoded);
 }
 
-static bool ascii(const char *s)
+static bool is_ascii(const char *s)
 {
 	while (*s && (unsigned char)*s < 128)
 		s++;
@@ -189,7 +189,8 @@ enum response alias_add_recipient(const struct conf *conf, struct alias_heard *h
 		if (is == RESPONSE_OK) {
 			struct recipient *r = envelope_add(e, x.member[i]);
 			r->notify = notify;
-			r->orcpt = same || !ascii(said) ? mem_strdup(orcpt) : original(said, orcpt);
+			r->orcpt = same || !is_ascii(said) ? mem_strdup(orcpt)
+							   : original_recipient(said, orcpt);
 		}
 		free(x.member[i]);
 	}

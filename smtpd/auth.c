@@ -36,7 +36,7 @@ static const struct {
 #undef O
 };
 
-static const struct conf_auth *settings(const struct session *s)
+static const struct conf_auth *auth_settings(const struct session *s)
 {
 	return &s->service->conf->auth;
 }
@@ -44,12 +44,12 @@ static const struct conf_auth *settings(const struct session *s)
 bool auth_in_clear(const struct session *s)
 {
 	bool required = s->service->listener->tls == LISTENER_TLS_REQUIRED;
-	return !s->tls && (required || settings(s)->require_tls);
+	return !s->tls && (required || auth_settings(s)->require_tls);
 }
 
 static bool is_listed(const struct session *s, enum mechanism m)
 {
-	const struct conf_list *l = &settings(s)->mechanisms;
+	const struct conf_list *l = &auth_settings(s)->mechanisms;
 	for (int i = 0; i < l->n; i++)
 		if (mechanism_find(l->item[i]) == m)
 			return true;
@@ -59,7 +59,7 @@ static bool is_listed(const struct session *s, enum mechanism m)
 static bool is_possible(const struct session *s, enum mechanism m)
 {
 	const struct mechanism_row *row = mechanism_row(m);
-	if (*settings(s)->dovecot)
+	if (*auth_settings(s)->dovecot)
 		return dovecot_can(s->worker->dovecot, m);
 	return !row->token && (!row->plus || (s->tls && sasl_can_bind(stream_ssl(s->stream))));
 }
@@ -72,7 +72,7 @@ bool auth_offered(const struct session *s, enum mechanism m)
 
 void auth_announce(const struct session *s, struct buf *to)
 {
-	const struct conf_list *l = &settings(s)->mechanisms;
+	const struct conf_list *l = &auth_settings(s)->mechanisms;
 	bool any = false;
 	for (int i = 0; s->service->listener->auth && !s->login && i < l->n; i++) {
 		enum mechanism m = mechanism_find(l->item[i]);
@@ -106,7 +106,7 @@ static void end_exchange(struct session *s, enum response r)
 
 static void tell_wrong(struct session *s)
 {
-	int64_t limit = settings(s)->failure_limit;
+	int64_t limit = auth_settings(s)->failure_limit;
 	s->errors++;
 	if (limit && ++s->auth_failures >= limit)
 		session_close(s, RESPONSE_AUTH_LIMIT);
@@ -120,7 +120,8 @@ static void count_wrong(struct session *s, enum auth_outcome o, const char *logi
 		.text = "failure_delay", .expired = tell_wrong, .pause = true};
 	int64_t now = clock_steady_ms();
 	int failures = failures_note(s->worker->failures, &s->peer, login, now);
-	int64_t until = s->auth->said_ms + failures_delay(settings(s)->failure_delay, failures);
+	int64_t until =
+		s->auth->said_ms + failures_delay(auth_settings(s)->failure_delay, failures);
 	log_outcome(s, o, login, failures);
 	limit_check_event(s, LIMITER_FAILED, login, 0);
 	if (until > now && !s->worker->closing)
@@ -169,7 +170,7 @@ static void check_password(struct session *s)
 		.text = "password", .answered = heard_pool, .expired = pool_is_late};
 	struct auth_check *c = auth_check_new(s->worker->loop);
 	c->known = sasl_password(s->auth->sasl, &c->user, &c->password);
-	uint64_t ticket = wait_begin(s, &kind, settings(s)->timeout);
+	uint64_t ticket = wait_begin(s, &kind, auth_settings(s)->timeout);
 	c->answer.ticket = ticket;
 	if (!auth_check_give(s->worker->pool, c)) {
 		wait_cancel(s);
@@ -264,7 +265,7 @@ static void step_dovecot(struct session *s, const char *text)
 					      .answered = heard_dovecot,
 					      .expired = dovecot_is_late,
 					      .ended = cancel_dovecot};
-	uint64_t ticket = wait_begin(s, &kind, settings(s)->timeout);
+	uint64_t ticket = wait_begin(s, &kind, auth_settings(s)->timeout);
 	if (!ask_dovecot(s, ticket, text)) {
 		wait_cancel(s);
 		finish_exchange(s, AUTH_OUTCOME_AWAY);
@@ -309,7 +310,7 @@ void auth_begin(struct session *s, enum mechanism m, const char *initial)
 		initial = "";
 	s->auth = mem_zalloc(sizeof *s->auth);
 	s->auth->mechanism = m;
-	if (*settings(s)->dovecot)
+	if (*auth_settings(s)->dovecot)
 		s->auth->dovecot = s->worker->dovecot;
 	else if (!begin_sasl(s, m, initial && *initial)) {
 		finish_exchange(s, AUTH_OUTCOME_AWAY);

@@ -15,7 +15,7 @@
 
 enum { FINGERPRINT = 32 }; /* bytes of SHA-256 */
 
-static char *normal(const char *text)
+static char *normal_login(const char *text)
 {
 	char login[USERS_LOGIN_MAX + 1];
 	return users_login(text, login, NULL) ? mem_strdup(login) : NULL;
@@ -31,7 +31,7 @@ static char *by_fingerprint(const struct session *s, const X509 *x)
 	for (int i = 0; i < FINGERPRINT; i++)
 		snprintf(key + 2 * i, 3, "%02x", digest[i]);
 	char *found = tables_get(s->worker->conf->tables, TABLE_CLIENT_CERTIFICATES, key, &origin);
-	char *login = found ? normal(found) : NULL;
+	char *login = found ? normal_login(found) : NULL;
 	free(found);
 	return login;
 }
@@ -42,7 +42,7 @@ static char *text_of(const ASN1_STRING *string)
 	int len = string ? ASN1_STRING_to_UTF8(&utf8, string) : -1;
 	if (len < 0)
 		return NULL;
-	char *login = strlen((char *)utf8) == (size_t)len ? normal((char *)utf8) : NULL;
+	char *login = strlen((char *)utf8) == (size_t)len ? normal_login((char *)utf8) : NULL;
 	OPENSSL_free(utf8);
 	return login;
 }

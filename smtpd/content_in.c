@@ -13,7 +13,7 @@
  *	END	"." CRLF behind START
  */
 
-static void pass(struct content_in *c, const char *from, const char *to)
+static void pass_bytes(struct content_in *c, const char *from, const char *to)
 {
 	size_t len = (size_t)(to - from);
 	c->size += len;
@@ -35,28 +35,28 @@ static void end_line(struct content_in *c)
 	static const char crlf[] = "\r\n";
 	grow_line(c, 2);
 	c->line = 0;
-	pass(c, crlf, crlf + 2);
+	pass_bytes(c, crlf, crlf + 2);
 }
 
-static void stray(struct content_in *c, enum content_fault what)
+static void take_stray(struct content_in *c, enum content_fault what)
 {
 	c->faults |= what;
 	end_line(c);
 }
 
 /* Many in a row: whoever sends nothing else must not cost more than who sends text. */
-static void strays(struct content_in *c, enum content_fault what, size_t n)
+static void take_many_strays(struct content_in *c, enum content_fault what, size_t n)
 {
 	static const char crlfs[] =
 		"\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n";
 	const size_t most = (sizeof crlfs - 1) / 2;
-	stray(c, what);
+	take_stray(c, what);
 	if (--n > 0)
 		grow_line(c, 2);
 	c->line = 0;
 	for (size_t some; n > 0; n -= some) {
 		some = n < most ? n : most;
-		pass(c, crlfs, crlfs + 2 * some);
+		pass_bytes(c, crlfs, crlfs + 2 * some);
 	}
 }
 
@@ -91,7 +91,7 @@ static const char *pass_crs(struct content_in *c, const char *cr, const char *en
 	if (cr + n == end || cr[n] == '\n')
 		n--;
 	if (n > 0)
-		strays(c, CONTENT_BARE_CR, n);
+		take_many_strays(c, CONTENT_BARE_CR, n);
 	return cr + n;
 }
 
@@ -107,19 +107,19 @@ static const char *read_text(struct content_in *c, const char *p, const char *en
 		const char *cr = memchr(p, '\r', (size_t)(stop - p));
 		if (!cr && lf >= end) {
 			grow_line(c, (size_t)(end - p));
-			pass(c, run, end);
+			pass_bytes(c, run, end);
 			return end;
 		}
 		if (!cr) {
 			size_t n = count_same(lf, end);
 			grow_line(c, (size_t)(lf - p));
-			pass(c, run, lf);
-			strays(c, CONTENT_BARE_LF, n);
+			pass_bytes(c, run, lf);
+			take_many_strays(c, CONTENT_BARE_LF, n);
 			return lf + n;
 		}
 		if (cr + 1 != lf || lf >= end) {
 			grow_line(c, (size_t)(cr - p));
-			pass(c, run, cr);
+			pass_bytes(c, run, cr);
 			run = p = pass_crs(c, cr, end);
 			if (*p != '\r' || p + 1 < end)
 				continue;
@@ -130,7 +130,7 @@ static const char *read_text(struct content_in *c, const char *p, const char *en
 		c->line = 0;
 		p = lf + 1;
 		if (p == end || (c->dots && *p == '.')) {
-			pass(c, run, p);
+			pass_bytes(c, run, p);
 			c->state = CONTENT_START;
 			return p;
 		}
@@ -156,7 +156,7 @@ static bool read_byte(struct content_in *c, char byte)
 			c->state = CONTENT_START;
 			return true;
 		}
-		stray(c, CONTENT_BARE_CR);
+		take_stray(c, CONTENT_BARE_CR);
 		c->state = CONTENT_TEXT;
 		return false;
 	default:
@@ -190,6 +190,6 @@ size_t content_in_feed(struct content_in *c, const char *data, size_t len)
 void content_in_finish(struct content_in *c)
 {
 	if (c->state == CONTENT_CR)
-		stray(c, CONTENT_BARE_CR);
+		take_stray(c, CONTENT_BARE_CR);
 	c->state = CONTENT_END;
 }

@@ -57,7 +57,7 @@ struct dovecot {
 /* What was logged last, for all workers. */
 static _Atomic int said = DOVECOT_OFF;
 
-static void say(const struct dovecot *d, enum dovecot_state state, const char *reason)
+static void log_state(const struct dovecot *d, enum dovecot_state state, const char *reason)
 {
 	if (atomic_exchange_explicit(&said, state, memory_order_relaxed) == (int)state)
 		return;
@@ -74,8 +74,8 @@ static void free_answer(struct wait_answer *a)
 	free(answer);
 }
 
-static void post(struct dovecot *d, struct exchange *x, enum dovecot_outcome outcome,
-		 const char *user, const char *challenge)
+static void post_outcome(struct dovecot *d, struct exchange *x, enum dovecot_outcome outcome,
+			 const char *user, const char *challenge)
 {
 	struct dovecot_answer *a = mem_zalloc(sizeof *a);
 	a->answer =
@@ -100,12 +100,12 @@ static void drop_all(struct dovecot *d)
 	HASH_ITER(hh, d->exchanges, x, tmp)
 	{
 		if (x->ticket)
-			post(d, x, DOVECOT_AWAY, NULL, NULL);
+			post_outcome(d, x, DOVECOT_AWAY, NULL, NULL);
 		drop_exchange(d, x);
 	}
 }
 
-static void disconnect(struct dovecot *d)
+static void close_connection(struct dovecot *d)
 {
 	if (d->stream)
 		stream_free(&d->stream);
@@ -113,7 +113,7 @@ static void disconnect(struct dovecot *d)
 	drop_all(d);
 }
 
-static void rest(struct dovecot *d, int64_t ms)
+static void begin_rest(struct dovecot *d, int64_t ms)
 {
 	d->state = DOVECOT_RESTING;
 	loop_timer_in(d->loop, &d->timer, ms);
@@ -122,18 +122,18 @@ static void rest(struct dovecot *d, int64_t ms)
 static void connect_now(struct dovecot *);
 
 /* The connection is of no use any more. One that was good for a while is made again at once. */
-static void lose(struct dovecot *d, const char *reason)
+static void lose_connection(struct dovecot *d, const char *reason)
 {
 	bool steady = d->state == DOVECOT_READY && clock_steady_ms() - d->ready_ms >= STEADY_MS;
 	char *why = mem_strdup(reason);
-	disconnect(d);
-	say(d, DOVECOT_RESTING, why);
+	close_connection(d);
+	log_state(d, DOVECOT_RESTING, why);
 	free(why);
 	if (steady) {
 		connect_now(d);
 		return;
 	}
-	rest(d, d->rest_ms);
+	begin_rest(d, d->rest_ms);
 	d->rest_ms = d->rest_ms * 2 > REST_MOST_MS ? REST_MOST_MS : d->rest_ms * 2;
 }
 
@@ -152,7 +152,7 @@ static void become_ready(struct dovecot *d)
 	d->can = d->announced;
 	d->told = true;
 	d->rest_ms = REST_FIRST_MS;
-	say(d, DOVECOT_READY, NULL);
+	log_state(d, DOVECOT_READY, NULL);
 }
 
 /* What has waited for the greeting, behind all that came with it: that answers nobody. */
@@ -176,7 +176,7 @@ static void note_mechanism(struct dovecot *d, struct dovecot_line *l)
 }
 
 /* False: that is not how a Dovecot begins. */
-static bool greet(struct dovecot *d, const char *word, struct dovecot_line *l)
+static bool take_greeting(struct dovecot *d, const char *word, struct dovecot_line *l)
 {
 	uint32_t major;
 	if (!d->versioned) {
@@ -242,18 +242,18 @@ static void conclude_exchange(struct dovecot *d, struct exchange *x, struct dove
 	/* Somebody, but who? */
 	if (outcome == DOVECOT_OK && !user)
 		outcome = DOVECOT_AWAY;
-	post(d, x, outcome, user, NULL);
+	post_outcome(d, x, outcome, user, NULL);
 	drop_exchange(d, x);
 }
 
-static void challenge(struct dovecot *d, struct exchange *x, struct dovecot_line *l)
+static void post_challenge(struct dovecot *d, struct exchange *x, struct dovecot_line *l)
 {
 	struct buf unused = {0};
 	const char *text = dovecot_line_next(l, NULL);
 	if (base64_decode(&unused, text, strlen(text))) {
-		post(d, x, DOVECOT_CONTINUE, NULL, text);
+		post_outcome(d, x, DOVECOT_CONTINUE, NULL, text);
 	} else {
-		post(d, x, DOVECOT_AWAY, NULL, NULL);
+		post_outcome(d, x, DOVECOT_AWAY, NULL, NULL);
 		drop_exchange(d, x);
 	}
 	buf_wipe(&unused);
@@ -269,13 +269,13 @@ static void answer_exchange(struct dovecot *d, const char *word, struct dovecot_
 	if (!x)
 		return; /* cancelled, or never asked */
 	if (on)
-		challenge(d, x, l);
+		post_challenge(d, x, l);
 	else
 		conclude_exchange(d, x, l, ok);
 }
 
 /* One line. False: the connection is gone. */
-static bool obey(struct dovecot *d, char *text)
+static bool obey_line(struct dovecot *d, char *text)
 {
 	struct dovecot_line l;
 	dovecot_line_init(&l, text);
@@ -284,9 +284,9 @@ static bool obey(struct dovecot *d, char *text)
 		answer_exchange(d, word, &l);
 		return true;
 	}
-	if (greet(d, word, &l))
+	if (take_greeting(d, word, &l))
 		return true;
-	lose(d, "that is no auth socket of Dovecot");
+	lose_connection(d, "that is no auth socket of Dovecot");
 	return false;
 }
 
@@ -300,19 +300,19 @@ static void read_lines(struct dovecot *d)
 		*end = '\0';
 		buf_consume(in, len + 1);
 		if (strlen(line) != len) {
-			lose(d, "a NUL is no part of the protocol");
+			lose_connection(d, "a NUL is no part of the protocol");
 			return;
 		}
-		if (!obey(d, line))
+		if (!obey_line(d, line))
 			return;
 	}
 	if (buf_len(in) > LINE_MAX_BYTES)
-		lose(d, "a line without end");
+		lose_connection(d, "a line without end");
 	else if (d->unasked)
 		ask_held(d);
 }
 
-static void hello(struct dovecot *d)
+static void send_hello(struct dovecot *d)
 {
 	uint32_t own; /* must be no other client's, in whatever process or container */
 	if (RAND_bytes((unsigned char *)&own, sizeof own) != 1)
@@ -326,16 +326,16 @@ static void on_event(void *owner, enum stream_event event)
 	struct dovecot *d = owner;
 	switch (event) {
 	case STREAM_CONNECTED:
-		hello(d);
+		send_hello(d);
 		break;
 	case STREAM_DATA:
 		read_lines(d);
 		break;
 	case STREAM_EOF:
-		lose(d, "it has closed the connection");
+		lose_connection(d, "it has closed the connection");
 		break;
 	case STREAM_ERROR:
-		lose(d, stream_error(d->stream));
+		lose_connection(d, stream_error(d->stream));
 		break;
 	default:
 		break;
@@ -368,11 +368,11 @@ static void connect_now(struct dovecot *d)
 	if (d->where[0] == '/') {
 		int fd = connect_unix(d->where);
 		if (fd < 0) {
-			lose(d, strerror(errno));
+			lose_connection(d, strerror(errno));
 			return;
 		}
 		d->stream = stream_accepted(d->loop, fd, on_event, d);
-		hello(d);
+		send_hello(d);
 	} else {
 		address_parse_with_port(d->where + strlen("inet:"), &to);
 		d->stream = stream_connect(d->loop, &to, NULL, on_event, d);
@@ -385,7 +385,7 @@ static void on_timer(void *owner)
 	if (d->state == DOVECOT_RESTING)
 		connect_now(d);
 	else
-		lose(d, "it does not answer");
+		lose_connection(d, "it does not answer");
 }
 
 struct dovecot *dovecot_new(struct loop *loop)
@@ -402,7 +402,7 @@ void dovecot_free(struct dovecot **dp)
 	struct dovecot *d = *dp;
 	if (!d)
 		return;
-	disconnect(d);
+	close_connection(d);
 	free(d->where);
 	free(d);
 	*dp = NULL;
@@ -413,14 +413,14 @@ void dovecot_use(struct dovecot *d, const char *where, int64_t timeout_ms)
 	d->timeout_ms = timeout_ms;
 	if (strcmp(d->where, where) == 0)
 		return;
-	disconnect(d);
+	close_connection(d);
 	free(d->where);
 	d->where = mem_strdup(where);
 	d->state = DOVECOT_OFF;
 	d->told = false;
 	d->rest_ms = REST_FIRST_MS;
 	if (*where)
-		rest(d, 0); /* from the loop's own thread */
+		begin_rest(d, 0); /* from the loop's own thread */
 }
 
 bool dovecot_can(const struct dovecot *d, enum mechanism m)

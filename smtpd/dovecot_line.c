@@ -10,7 +10,7 @@ void dovecot_line_init(struct dovecot_line *l, char *line)
 }
 
 /* What \001 and this character stand for. A NUL would end the word for us alone. */
-static char meant(char c)
+static char meant_char(char c)
 {
 	switch (c) {
 	case '0':
@@ -28,11 +28,11 @@ static char meant(char c)
 	}
 }
 
-static void unescape(char *word)
+static void unescape_word(char *word)
 {
 	char *to = word;
 	for (const char *from = word; *from; from++)
-		*to++ = *from == '\001' && from[1] ? meant(*++from) : *from;
+		*to++ = *from == '\001' && from[1] ? meant_char(*++from) : *from;
 	*to = '\0';
 }
 
@@ -44,7 +44,7 @@ char *dovecot_line_next(struct dovecot_line *l, bool *more)
 		*more = *word != '\0';
 	l->rest = word + len + (word[len] == '\t');
 	word[len] = '\0';
-	unescape(word);
+	unescape_word(word);
 	return word;
 }
 

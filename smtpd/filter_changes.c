@@ -166,7 +166,7 @@ static bool good_recipient(const struct milter_answer *a)
 	return good;
 }
 
-static const char *check(const struct filter_changes *f, const struct milter_answer *a)
+static const char *check_change(const struct filter_changes *f, const struct milter_answer *a)
 {
 	struct mailaddr address;
 	bool good;
@@ -209,7 +209,8 @@ const char *filter_changes_add(struct filter_changes *f, const struct milter_ans
 	if (a->change == MILTER_CHANGE_TO_BODY)
 		return add_body(f, a);
 	f->bytes += sizeof *f->change + strlen(a->text[0]) + strlen(a->text[1]);
-	const char *wrong = f->bytes > FILTER_CHANGES_BYTES ? "it changes too much" : check(f, a);
+	const char *wrong =
+		f->bytes > FILTER_CHANGES_BYTES ? "it changes too much" : check_change(f, a);
 	if (wrong)
 		return wrong;
 	if (f->n == f->cap) {
@@ -243,7 +244,7 @@ static char *field_text(const struct filter_change *c)
 	return buf_steal(&text, NULL);
 }
 
-static void insert(struct field_order *o, int at, const struct filter_change *c)
+static void insert_field(struct field_order *o, int at, const struct filter_change *c)
 {
 	char *text = field_text(c);
 	field_order_insert(o, at, &(struct draft_field){text, strlen(text), text});
@@ -255,7 +256,7 @@ static void change_field(struct field_order *o, const struct filter_change *c)
 	if (at >= 0)
 		free(field_order_remove(o, at).own);
 	if (*c->text[1])
-		insert(o, at >= 0 ? at : field_order_len(o), c);
+		insert_field(o, at >= 0 ? at : field_order_len(o), c);
 }
 
 static void change_sender(struct filter_changes *f, const struct filter_change *c)
@@ -366,10 +367,10 @@ static void make_change(struct filter_changes *f, int turn, struct field_order *
 		buf_printf(what, "%s%s", buf_len(what) ? ", " : "", texts[c->kind]);
 	switch (c->kind) {
 	case MILTER_CHANGE_TO_HEADER_ADD:
-		insert(o, n, c);
+		insert_field(o, n, c);
 		break;
 	case MILTER_CHANGE_TO_HEADER_INSERT:
-		insert(o, at, c);
+		insert_field(o, at, c);
 		break;
 	case MILTER_CHANGE_TO_HEADER_CHANGE:
 		change_field(o, c);

@@ -15,7 +15,7 @@ static const char *client_name(const struct session *s)
 	return s->client_name ? s->client_name : "unknown";
 }
 
-static const char *client(const struct session *s)
+static const char *client_text(const struct session *s)
 {
 	char text[64];
 	return log_text("%s [%s]", client_name(s), address_text(&s->peer, text));
@@ -56,12 +56,12 @@ static const char *daemon_name(const struct session *s)
 	return s->service->listener->title;
 }
 
-static const char *hostname(const struct session *s)
+static const char *own_hostname(const struct session *s)
 {
 	return s->service->hostname;
 }
 
-static const char *version(const struct session *s)
+static const char *product_name(const struct session *s)
 {
 	(void)s;
 	return "sluice";
@@ -78,7 +78,7 @@ static const char *tls_version(const struct session *s)
 	return is_tls(s) ? SSL_get_version(stream_ssl(s->stream)) : NULL;
 }
 
-static const char *cipher(const struct session *s)
+static const char *cipher_name(const struct session *s)
 {
 	return is_tls(s) ? SSL_get_cipher_name(stream_ssl(s->stream)) : NULL;
 }
@@ -101,44 +101,44 @@ static const char *name_in_certificate(const struct session *s,
 	return log_text("%s", name);
 }
 
-static const X509_NAME *subject(const X509 *c)
+static const X509_NAME *subject_of(const X509 *c)
 {
 	return X509_get_subject_name(c);
 }
 
-static const X509_NAME *issuer(const X509 *c)
+static const X509_NAME *issuer_of(const X509 *c)
 {
 	return X509_get_issuer_name(c);
 }
 
 static const char *cert_subject(const struct session *s)
 {
-	return name_in_certificate(s, subject);
+	return name_in_certificate(s, subject_of);
 }
 
 static const char *cert_issuer(const struct session *s)
 {
-	return name_in_certificate(s, issuer);
+	return name_in_certificate(s, issuer_of);
 }
 
-static const char *id(const struct session *s)
+static const char *mail_id(const struct session *s)
 {
 	char text[IDENT_TEXT];
 	return s->tx && s->tx->id ? log_text("%s", ident_text(s->tx->id, text)) : NULL;
 }
 
-static const char *login(const struct session *s)
+static const char *login_name(const struct session *s)
 {
 	return s->login;
 }
 
-static const char *mechanism(const struct session *s)
+static const char *login_mechanism(const struct session *s)
 {
 	return s->login ? s->mechanism : NULL;
 }
 
 /* Where mail goes is not decided yet. */
-static const char *mailer(const struct session *s)
+static const char *mailer_name(const struct session *s)
 {
 	(void)s;
 	return "smtp";
@@ -148,28 +148,28 @@ static const struct row {
 	const char *name;
 	const char *(*value)(const struct session *);
 } rows[] = {
-	{"j", hostname},
-	{"v", version},
-	{"_", client},
-	{"i", id},
+	{"j", own_hostname},
+	{"v", product_name},
+	{"_", client_text},
+	{"i", mail_id},
 	{"{daemon_name}", daemon_name},
 	{"{daemon_addr}", daemon_address},
 	{"{daemon_port}", daemon_port},
-	{"{if_name}", hostname},
+	{"{if_name}", own_hostname},
 	{"{if_addr}", daemon_address},
 	{"{client_addr}", client_address},
 	{"{client_name}", client_name},
 	{"{client_ptr}", client_name},
 	{"{client_port}", client_port},
 	{"{tls_version}", tls_version},
-	{"{cipher}", cipher},
+	{"{cipher}", cipher_name},
 	{"{cipher_bits}", cipher_bits},
 	{"{cert_subject}", cert_subject},
 	{"{cert_issuer}", cert_issuer},
-	{"{auth_authen}", login},
-	{"{auth_type}", mechanism},
-	{"{mail_mailer}", mailer},
-	{"{rcpt_mailer}", mailer},
+	{"{auth_authen}", login_name},
+	{"{auth_type}", login_mechanism},
+	{"{mail_mailer}", mailer_name},
+	{"{rcpt_mailer}", mailer_name},
 };
 
 const char *filter_macro(const struct filter_macros *m, const char *name)

@@ -28,7 +28,7 @@ static const char *own_macro(const struct filter_mail *m, const char *name)
 	return strcmp(name, "{daemon_name}") == 0 ? m->owner.daemon : NULL;
 }
 
-static const char *macro(void *owner, const char *name)
+static const char *macro_value(void *owner, const char *name)
 {
 	const struct filter_mail *m = owner;
 	return m->owner.macro ? m->owner.macro(m->owner.owner, name) : own_macro(m, name);
@@ -43,7 +43,7 @@ static void log_filter(void *owner, const char *filter, const char *action, cons
 		  "reason", reason, NULL);
 }
 
-static const char *change(void *owner, const struct milter_answer *a)
+static const char *take_change(void *owner, const struct milter_answer *a)
 {
 	struct filter_mail *m = owner;
 	const char *wrong = filter_changes_add(&m->changes, a);
@@ -54,7 +54,7 @@ static const char *change(void *owner, const struct milter_answer *a)
 	return wrong;
 }
 
-static void unchanged(void *owner)
+static void undo_changes(void *owner)
 {
 	struct filter_mail *m = owner;
 	free(m->quarantine);
@@ -267,7 +267,7 @@ static void learnt_added(void *owner, bool failed)
 		filtering_is_settled(m, error);
 }
 
-static void cancel(struct passage *p)
+static void cancel_passage(struct passage *p)
 {
 	struct filter_mail *m = p->at_work;
 	m->passage = NULL;
@@ -278,10 +278,10 @@ static void cancel(struct passage *p)
 void filter_mail_init(struct filter_mail *m, struct milters *milters, struct conf *conf,
 		      const struct filter_owner *owner)
 {
-	static const struct milter_edges edges = {.macro = macro,
-						  .change = change,
+	static const struct milter_edges edges = {.macro = macro_value,
+						  .change = take_change,
 						  .changed = filter_has_changed,
-						  .unchanged = unchanged,
+						  .unchanged = undo_changes,
 						  .tell = log_filter,
 						  .done = filters_are_done};
 	*m = (struct filter_mail){.owner = *owner};
@@ -317,6 +317,6 @@ void filter_mail_stage(struct filter_mail *m, struct passage *p)
 	static const struct passage_stage stage = {.name = "milter",
 						   .begin = begin_stage,
 						   .worked = passage_has_worked,
-						   .cancel = cancel};
+						   .cancel = cancel_passage};
 	passage_add(p, &stage, m);
 }

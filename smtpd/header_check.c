@@ -17,7 +17,7 @@ bool header_check_wanted(const struct conf *c, const char *login)
 	return login && c->sender_header == SENDER_HEADER_REJECT && c->sender_logins.n > 0;
 }
 
-static bool may(const struct passage *p, const char *text)
+static bool may_send_as(const struct passage *p, const char *text)
 {
 	struct mailaddr a;
 	return mailaddr_mailbox(text, strlen(text), true, &a) == MAILADDR_OK && a.text[a.at] &&
@@ -37,7 +37,7 @@ static void judge_authors(const struct passage *p, const char *name, const struc
 	if (l->n == 0)
 		buf_printf(why, "%s names nobody", name);
 	for (int i = 0; i < l->n && buf_len(why) == 0; i++) {
-		if (may(p, l->item[i]))
+		if (may_send_as(p, l->item[i]))
 			continue;
 		buf_printf(why, "The login %s may not send as ", p->login);
 		put_shown(why, l->item[i]);
@@ -59,7 +59,7 @@ static void check_field(const struct passage *p, const struct draft_field *f, co
 	buf_fini(&fault);
 }
 
-static void check(const struct passage *p, struct buf *why)
+static void check_header(const struct passage *p, struct buf *why)
 {
 	static const char *const names[] = {"From", "Sender"};
 	const struct draft *d = &p->draft;
@@ -88,7 +88,7 @@ static void begin_stage(struct passage *p)
 			passage_fail(p, errno);
 		return;
 	}
-	check(p, &why);
+	check_header(p, &why);
 	if (buf_len(&why) > 0) {
 		char *reply = mem_printf("550 5.7.1 %s", buf_cstr(&why));
 		buf_fini(&why);

@@ -105,7 +105,7 @@ static void end_field(struct header_in *h)
 	h->gathers = HEADER_OTHER;
 }
 
-static void pass(struct header_in *h, const char *bytes, size_t len)
+static void pass_bytes(struct header_in *h, const char *bytes, size_t len)
 {
 	if (h->drops)
 		return;
@@ -121,7 +121,7 @@ static void pass(struct header_in *h, const char *bytes, size_t len)
 	buf_clear(&h->field);
 }
 
-static bool misses(const struct header_in *h)
+static bool is_incomplete(const struct header_in *h)
 {
 	return h->missing && !(h->date && h->message_id && h->from);
 }
@@ -131,7 +131,7 @@ static void end_header(struct header_in *h, bool blank_line)
 	end_field(h);
 	h->drops = false;
 	h->over = true;
-	if (misses(h))
+	if (is_incomplete(h))
 		h->missing(h->owner, blank_line);
 }
 
@@ -157,10 +157,10 @@ static void read_line(struct header_in *h, const char *line, size_t len)
 	} else if (h->in_message_id) {
 		keep_id(h, line, len);
 	}
-	pass(h, line, len);
+	pass_bytes(h, line, len);
 }
 
-static void release(struct header_in *h)
+static void release_held(struct header_in *h)
 {
 	struct buf line = h->held;
 	buf_init(&h->held);
@@ -176,7 +176,7 @@ void header_in_feed(struct header_in *h, const char *p, size_t len)
 		const char *stop = lf ? lf + 1 : end;
 		size_t n = (size_t)(stop - p);
 		if (h->in_line) {
-			pass(h, p, n);
+			pass_bytes(h, p, n);
 			h->in_line = lf == NULL;
 		} else if (lf && buf_len(&h->held) == 0) {
 			read_line(h, p, n);
@@ -184,7 +184,7 @@ void header_in_feed(struct header_in *h, const char *p, size_t len)
 			buf_append(&h->held, p, n);
 			h->in_line = !lf && buf_len(&h->held) >= HEADER_HELD_MAX;
 			if (lf || h->in_line)
-				release(h);
+				release_held(h);
 		}
 		p = stop;
 	}
@@ -197,11 +197,11 @@ void header_in_finish(struct header_in *h)
 {
 	bool open = buf_len(&h->held) > 0 || h->in_line;
 	if (buf_len(&h->held) > 0)
-		release(h);
+		release_held(h);
 	if (h->over)
 		return;
-	if (open && misses(h))
-		pass(h, "\r\n", 2);
+	if (open && is_incomplete(h))
+		pass_bytes(h, "\r\n", 2);
 	end_header(h, false);
 }
 

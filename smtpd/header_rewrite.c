@@ -72,7 +72,7 @@ static void take_bytes(struct walk *w, const char *end)
 }
 
 /* Behind the byte that closes what begins at the cursor, or the end of the field. */
-static const char *behind(const struct walk *w, char close)
+static const char *behind_closing(const struct walk *w, char close)
 {
 	for (const char *p = w->at + 1; p < w->end; p++) {
 		if (*p == '\\' && p + 1 < w->end)
@@ -119,10 +119,10 @@ static void step_walk(struct walk *w)
 		w->at = behind_comment(w);
 		break;
 	case '"':
-		take_bytes(w, behind(w, '"'));
+		take_bytes(w, behind_closing(w, '"'));
 		break;
 	case '[':
-		take_bytes(w, behind(w, ']'));
+		take_bytes(w, behind_closing(w, ']'));
 		break;
 	case '<':
 	case ':':

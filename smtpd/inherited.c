@@ -12,7 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-static bool describe(struct inherited_socket *s)
+static bool describe_socket(struct inherited_socket *s)
 {
 	socklen_t size = sizeof s->address;
 	int only6 = 1;
@@ -38,7 +38,7 @@ void inherited_init(struct inherited *in)
 	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + n; fd++) {
 		struct inherited_socket *s = &in->socket[in->n];
 		s->fd = fd;
-		if (describe(s)) {
+		if (describe_socket(s)) {
 			fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 			in->n++;
 		} else {
@@ -65,7 +65,7 @@ void inherited_fini(struct inherited *in)
 	*in = (struct inherited){0};
 }
 
-static bool serves(const struct inherited_socket *s, const union address *a)
+static bool serves_address(const struct inherited_socket *s, const union address *a)
 {
 	if (address_port(&s->address) != address_port(a))
 		return false;
@@ -83,7 +83,7 @@ int inherited_take(struct inherited *in, const union address *a)
 {
 	for (int i = 0; i < in->n; i++) {
 		struct inherited_socket *s = &in->socket[i];
-		if (s->fd >= 0 && serves(s, a)) {
+		if (s->fd >= 0 && serves_address(s, a)) {
 			int fd = s->fd;
 			s->fd = -1;
 			return fd;

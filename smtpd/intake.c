@@ -62,7 +62,7 @@ void intake_add_missing(struct intake *in, const char *hostname, const char *sen
 	in->header.missing = add_missing;
 }
 
-static char *become(void *owner, enum header_class class, const char *address, size_t len)
+static char *rewrite_address(void *owner, enum header_class class, const char *address, size_t len)
 {
 	const struct intake *in = owner;
 	struct mailaddr a;
@@ -83,7 +83,7 @@ void intake_use(struct intake *in, struct conf *conf)
 	in->header.drop = &conf->drop_headers;
 	in->header.flow_field = *conf->flow_header ? conf->flow_header : NULL;
 	if (conf->rewrite_header)
-		in->header.become = become;
+		in->header.become = rewrite_address;
 }
 
 void intake_fini(struct intake *in)

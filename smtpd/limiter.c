@@ -119,7 +119,7 @@ static bool has_limits(const struct limiter *l, const char *login)
 	return row;
 }
 
-static void list(const struct limiter *l, struct limiter_order *o)
+static void list_logins(const struct limiter *l, struct limiter_order *o)
 {
 	const struct limits_row *first = l->limits.row[LIMIT_BY_LOGIN];
 	o->login = mem_zalloc((HASH_COUNT(first) + 1) * sizeof *o->login);
@@ -270,7 +270,7 @@ static void judge_question(struct limiter *l, struct limiter_question *q)
 	wait_answer_post(&q->answer);
 }
 
-static void hear(struct limiter *l, struct limiter_event *e)
+static void hear_event(struct limiter *l, struct limiter_event *e)
 {
 	if (e->note.type == LIMITER_ACCEPTED)
 		limits_accepted(&l->limits, e->login, e->nrcpt, clock_wall_ms());
@@ -297,7 +297,7 @@ static bool is_stranger(const struct limiter *l, const char *login)
 	return !there;
 }
 
-static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
+static void suspend_login(struct limiter *l, struct limiter_order *o, bool suspended)
 {
 	const struct limits_row *r = limits_find(&l->limits, LIMIT_BY_LOGIN, o->name);
 	o->stranger = suspended && !r && is_stranger(l, o->name);
@@ -310,17 +310,17 @@ static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
 	}
 }
 
-static void obey(struct limiter *l, struct limiter_order *o)
+static void obey_order(struct limiter *l, struct limiter_order *o)
 {
 	switch (o->op) {
 	case LIMITER_LIST:
-		list(l, o);
+		list_logins(l, o);
 		break;
 	case LIMITER_SUSPEND:
-		suspend(l, o, true);
+		suspend_login(l, o, true);
 		break;
 	case LIMITER_RESUME:
-		suspend(l, o, false);
+		suspend_login(l, o, false);
 		break;
 	case LIMITER_RESET:
 		o->found = limits_reset(&l->limits, o->name);
@@ -404,7 +404,7 @@ static void receive_note(void *owner, struct note *note)
 		break;
 	case LIMITER_ACCEPTED:
 	case LIMITER_FAILED:
-		hear(l, (struct limiter_event *)note);
+		hear_event(l, (struct limiter_event *)note);
 		break;
 	case SHARING_TOTAL:
 		hear_total(l, (struct sharing_total *)note);
@@ -413,7 +413,7 @@ static void receive_note(void *owner, struct note *note)
 		hear_parts(l, (struct sharing_parts *)note);
 		break;
 	case LIMITER_ORDER:
-		obey(l, (struct limiter_order *)note);
+		obey_order(l, (struct limiter_order *)note);
 		break;
 	default:
 		assert(note->type == LIMITER_CONF);

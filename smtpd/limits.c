@@ -59,7 +59,8 @@ static void make_room(struct limits *t, enum limit_by by, int64_t now_us)
 	}
 }
 
-static struct limits_row *get(struct limits *t, enum limit_by by, const char *name, int64_t now_us)
+static struct limits_row *get_row(struct limits *t, enum limit_by by, const char *name,
+				  int64_t now_us)
 {
 	struct limits_row *r = limits_find(t, by, name);
 	if (r)
@@ -73,7 +74,7 @@ static struct limits_row *get(struct limits *t, enum limit_by by, const char *na
 	return r;
 }
 
-static void see(struct limits *t, enum limit_by by, struct limits_row *r, int64_t wall_ms)
+static void touch_row(struct limits *t, enum limit_by by, struct limits_row *r, int64_t wall_ms)
 {
 	r->seen_ms = wall_ms;
 	if (r->suspended)
@@ -120,7 +121,7 @@ static bool find_value(const struct conf *c, const char *login, const struct lim
 
 void limits_told(struct limits *t, const char *login, const char *row, int64_t now_us)
 {
-	struct limits_row *r = get(t, LIMIT_BY_LOGIN, login, now_us);
+	struct limits_row *r = get_row(t, LIMIT_BY_LOGIN, login, now_us);
 	r->was_said = true;
 	r->has_limits = row;
 	if (row)
@@ -152,7 +153,7 @@ static int64_t wait_us(const struct limits *t, struct gcra *g, const struct conf
 	return gcra_due_us(g, rate, gcra_burst_us(rate)) - now_us;
 }
 
-static bool stricter(enum limit_action a, enum limit_action b)
+static bool is_stricter(enum limit_action a, enum limit_action b)
 {
 	static const int rank[] = {[LIMIT_HOLD] = 0, [LIMIT_DEFER] = 1, [LIMIT_REJECT] = 2};
 	return rank[a] > rank[b];
@@ -162,7 +163,7 @@ static void take_over(struct limits_ruling *r, enum limit_by by, const struct co
 		      const struct conf_rate *rate, int64_t us)
 {
 	enum limit_action action = (enum limit_action)l->action;
-	if (r->over && !stricter(action, r->action))
+	if (r->over && !is_stricter(action, r->action))
 		return;
 	r->over = true;
 	r->by = by;
@@ -178,8 +179,9 @@ struct looked {
 	bool room;
 };
 
-static void look(const struct limits *t, enum limit_by by, const struct conf_limit *l,
-		 enum limit_of of, int64_t now_us, struct looked *k, struct limits_ruling *ruling)
+static void look_at_rate(const struct limits *t, enum limit_by by, const struct conf_limit *l,
+			 enum limit_of of, int64_t now_us, struct looked *k,
+			 struct limits_ruling *ruling)
 {
 	if (rate_of(l, of)->events == 0)
 		return;
@@ -235,15 +237,15 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 		struct looked *k = &looked[by];
 		if (!name[by] || (by != LIMIT_BY_LOGIN && !conf->limit_by[by]))
 			continue;
-		k->row = get(t, by, name[by], now_us);
-		see(t, by, k->row, wall_ms);
+		k->row = get_row(t, by, name[by], now_us);
+		touch_row(t, by, k->row, wall_ms);
 		ruling->suspended = k->row->suspended;
 		if (ruling->suspended) {
 			figures_count(&k->row->figures, LOGIN_REFUSED, 1, wall_ms);
 			return;
 		}
 		const struct conf_limit l = limits_in_force(conf, by, name[by], k->row);
-		look(t, by, &l, of, now_us, k, ruling);
+		look_at_rate(t, by, &l, of, now_us, k, ruling);
 	}
 	count_event(t, looked, of, now_us, wall_ms, ruling);
 }
@@ -263,12 +265,12 @@ void limits_failed(struct limits *t, const char *login, int64_t wall_ms)
 	if (!r)
 		return;
 	figures_count(&r->figures, LOGIN_FAILURES, 1, wall_ms);
-	see(t, LIMIT_BY_LOGIN, r, wall_ms);
+	touch_row(t, LIMIT_BY_LOGIN, r, wall_ms);
 }
 
 void limits_suspend(struct limits *t, const char *login, bool suspended)
 {
-	struct limits_row *r = suspended ? get(t, LIMIT_BY_LOGIN, login, 0)
+	struct limits_row *r = suspended ? get_row(t, LIMIT_BY_LOGIN, login, 0)
 					 : limits_find(t, LIMIT_BY_LOGIN, login);
 	if (!r || r->suspended == suspended)
 		return;
@@ -335,9 +337,9 @@ static void read_kept_row(struct limits *t, const char *line)
 		  line[0] == ' ' && line[1] != '\0';
 	if (!ok)
 		return;
-	struct limits_row *r = get(t, LIMIT_BY_LOGIN, line + 1, 0);
+	struct limits_row *r = get_row(t, LIMIT_BY_LOGIN, line + 1, 0);
 	r->figures = figures;
-	see(t, LIMIT_BY_LOGIN, r, seen_ms);
+	touch_row(t, LIMIT_BY_LOGIN, r, seen_ms);
 }
 
 void limits_read(struct limits *t, const char *text)

@@ -28,7 +28,7 @@ static bool is_value(unsigned char ch)
 	return ch > 32 && ch != '=' && ch != 127;
 }
 
-static enum param_result syntax(struct param *p)
+static enum param_result fail_syntax(struct param *p)
 {
 	p->failed = true;
 	return PARAM_SYNTAX;
@@ -40,7 +40,7 @@ enum param_result param_next(struct param *p)
 	if (p->failed)
 		return PARAM_SYNTAX;
 	if (!p->begun && *at && *at != ' ')
-		return syntax(p); /* something clings to the path */
+		return fail_syntax(p); /* something clings to the path */
 	p->begun = true;
 	while (*at == ' ')
 		at++;
@@ -51,17 +51,17 @@ enum param_result param_next(struct param *p)
 	while (is_key((unsigned char)*at, at == p->key))
 		at++;
 	if (at == p->key)
-		return syntax(p);
+		return fail_syntax(p);
 	if (*at == '=') {
 		*at++ = '\0';
 		p->value = at;
 		while (is_value((unsigned char)*at))
 			at++;
 		if (at == p->value)
-			return syntax(p);
+			return fail_syntax(p);
 	}
 	if (*at && *at != ' ')
-		return syntax(p);
+		return fail_syntax(p);
 	if (*at)
 		*at++ = '\0';
 	p->at = at;

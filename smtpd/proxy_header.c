@@ -76,13 +76,13 @@ static void end_text(struct proxy_header *h)
 
 /* --- version 2 */
 
-static size_t length(const struct proxy_header *h)
+static size_t announced_length(const struct proxy_header *h)
 {
 	return (size_t)h->kept[14] << 8 | h->kept[15];
 }
 
 /* How much of what is announced tells of the client; false: nothing does. */
-static bool wanted(const struct proxy_header *h, size_t *size)
+static bool tells_of_client(const struct proxy_header *h, size_t *size)
 {
 	*size = h->kept[13] == FAMILY_TCP4 ? TCP4_SIZE : TCP6_SIZE;
 	return h->kept[12] == COMMAND_PROXY && h->kept[13] != FAMILY_UNSPECIFIED;
@@ -95,14 +95,14 @@ static bool good_fixed(const struct proxy_header *h)
 		return true;
 	size_t size = family == FAMILY_TCP4 ? TCP4_SIZE : family == FAMILY_TCP6 ? TCP6_SIZE : 0;
 	return command == COMMAND_PROXY && (family == FAMILY_UNSPECIFIED || size > 0) &&
-	       length(h) >= size;
+	       announced_length(h) >= size;
 }
 
 static void read_binary(struct proxy_header *h)
 {
 	const unsigned char *at = h->kept + FIXED;
 	size_t size;
-	if (!wanted(h, &size)) {
+	if (!tells_of_client(h, &size)) {
 		h->state = PROXY_HEADER_LOCAL;
 		return;
 	}
@@ -124,7 +124,7 @@ static size_t wanted_now(const struct proxy_header *h)
 	size_t size;
 	if (h->len < FIXED)
 		return FIXED - h->len;
-	if (!wanted(h, &size))
+	if (!tells_of_client(h, &size))
 		size = 0;
 	return FIXED + size - h->len;
 }
@@ -138,27 +138,27 @@ static void step_binary(struct proxy_header *h)
 	}
 	if (h->len < FIXED || wanted_now(h) > 0)
 		return;
-	if (!wanted(h, &size))
+	if (!tells_of_client(h, &size))
 		size = 0;
-	h->skip = length(h) - size;
+	h->skip = announced_length(h) - size;
 	if (h->skip == 0)
 		read_binary(h);
 }
 
 /* --- both */
 
-static bool begins(const struct proxy_header *h, const void *with, size_t len)
+static bool begins_with(const struct proxy_header *h, const void *with, size_t len)
 {
 	return memcmp(h->kept, with, h->len < len ? h->len : len) == 0;
 }
 
 /* The next byte to keep. */
-static void keep(struct proxy_header *h, unsigned char c)
+static void keep_byte(struct proxy_header *h, unsigned char c)
 {
 	h->kept[h->len++] = c;
-	if (begins(h, signature, sizeof signature)) {
+	if (begins_with(h, signature, sizeof signature)) {
 		step_binary(h);
-	} else if (!begins(h, word, strlen(word))) {
+	} else if (!begins_with(h, word, strlen(word))) {
 		h->state = PROXY_HEADER_BAD;
 	} else if (c == '\n') {
 		end_text(h);
@@ -172,7 +172,7 @@ size_t proxy_header_feed(struct proxy_header *h, const unsigned char *bytes, siz
 	size_t used = 0;
 	while (used < len && h->state == PROXY_HEADER_MORE) {
 		if (h->skip == 0) {
-			keep(h, bytes[used++]);
+			keep_byte(h, bytes[used++]);
 			continue;
 		}
 		size_t n = len - used < h->skip ? len - used : h->skip;

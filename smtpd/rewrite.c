@@ -26,7 +26,7 @@ static void add_step(struct rewrite *r, const char *by, const struct table_origi
 }
 
 /* The address as an envelope keeps it; "@domain" keeps the local part. NULL: it is none. */
-static char *apply(const char *value, const char *address)
+static char *apply_value(const char *value, const char *address)
 {
 	struct mailaddr a;
 	const char *domain = mailaddr_domain(address);
@@ -38,14 +38,14 @@ static char *apply(const char *value, const char *address)
 	return good ? mem_strdup(a.text) : NULL;
 }
 
-static bool canonical(const struct conf *c, enum table_role role, const char *name,
-		      const char *address, struct rewrite *r)
+static bool apply_canonical(const struct conf *c, enum table_role role, const char *name,
+			    const char *address, struct rewrite *r)
 {
 	for (int i = 0; i < REWRITE_STEPS_MAX; i++) {
 		struct table_origin origin;
 		const char *now = rewrite_result(r, address);
 		char *value = tables_find(c->tables, role, now, &origin);
-		char *to = value ? apply(value, now) : NULL;
+		char *to = value ? apply_value(value, now) : NULL;
 		free(value);
 		if (!to || strcasecmp(to, now) == 0) {
 			free(to);
@@ -75,7 +75,7 @@ static bool is_within(const char *domain, const char *parent)
 	return len == most || domain[len - most - 1] == '.';
 }
 
-static void masquerade(const struct conf *c, const char *address, struct rewrite *r)
+static void masquerade_domain(const struct conf *c, const char *address, struct rewrite *r)
 {
 	struct table_origin origin = {c->file, 0};
 	const char *now = rewrite_result(r, address), *domain = mailaddr_domain(now);
@@ -97,16 +97,16 @@ static void masquerade(const struct conf *c, const char *address, struct rewrite
 bool rewrite_sender(const struct conf *c, const char *address, struct rewrite *r)
 {
 	r->n = 0;
-	if (!canonical(c, TABLE_SENDER_CANONICAL, "sender_canonical", address, r) ||
-	    !canonical(c, TABLE_CANONICAL, "canonical", address, r))
+	if (!apply_canonical(c, TABLE_SENDER_CANONICAL, "sender_canonical", address, r) ||
+	    !apply_canonical(c, TABLE_CANONICAL, "canonical", address, r))
 		return false;
-	masquerade(c, address, r);
+	masquerade_domain(c, address, r);
 	return true;
 }
 
 bool rewrite_recipient(const struct conf *c, const char *address, struct rewrite *r)
 {
 	r->n = 0;
-	return canonical(c, TABLE_RECIPIENT_CANONICAL, "recipient_canonical", address, r) &&
-	       canonical(c, TABLE_CANONICAL, "canonical", address, r);
+	return apply_canonical(c, TABLE_RECIPIENT_CANONICAL, "recipient_canonical", address, r) &&
+	       apply_canonical(c, TABLE_CANONICAL, "canonical", address, r);
 }

@@ -89,7 +89,7 @@ static int find_keys(struct sasl *s)
 	return set_base64(s->session, GSASL_SCRAM_SERVERKEY, s->scram.server_key, bytes);
 }
 
-static int callback(Gsasl *library, Gsasl_session *session, Gsasl_property property)
+static int supply_property(Gsasl *library, Gsasl_session *session, Gsasl_property property)
 {
 	struct sasl *s = gsasl_session_hook_get(session);
 	(void)library;
@@ -112,7 +112,7 @@ static Gsasl_session *start_session(struct Gsasl **library, const char *mechanis
 			*library = NULL;
 			return NULL;
 		}
-		gsasl_callback_set(*library, callback);
+		gsasl_callback_set(*library, supply_property);
 	}
 	return gsasl_server_start(*library, mechanism, &session) == GSASL_OK ? session : NULL;
 }
@@ -135,7 +135,7 @@ struct sasl *sasl_new(struct Gsasl **library, enum mechanism m, struct tables *t
 	return s;
 }
 
-static enum sasl_outcome fault(int result)
+static enum sasl_outcome outcome_of_fault(int result)
 {
 	switch (result) {
 	case GSASL_MECHANISM_PARSE_ERROR:
@@ -225,7 +225,7 @@ static enum sasl_outcome step_scram(struct sasl *s, const char *in, size_t len, 
 	if (result == GSASL_NEEDS_MORE)
 		outcome = SASL_CHALLENGE;
 	else
-		outcome = result == GSASL_OK ? conclude_exchange(s) : fault(result);
+		outcome = result == GSASL_OK ? conclude_exchange(s) : outcome_of_fault(result);
 	if (outcome == SASL_CHALLENGE)
 		buf_append(out, said, said_len);
 	gsasl_free(said);

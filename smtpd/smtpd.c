@@ -205,8 +205,8 @@ static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inhe
 	return ok;
 }
 
-static bool adopt(struct smtpd *s, struct conf *conf, struct inherited *inherited,
-		  struct buf *error)
+static bool adopt_conf(struct smtpd *s, struct conf *conf, struct inherited *inherited,
+		       struct buf *error)
 {
 	if (!listen_as(s, conf, inherited, error))
 		return false;
@@ -239,7 +239,7 @@ struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, stru
 		s->worker[i]->qmgr = edges->qmgr;
 	}
 	inherited_init(&inherited);
-	if (!adopt(s, conf, &inherited, error))
+	if (!adopt_conf(s, conf, &inherited, error))
 		smtpd_free(&s);
 	inherited_fini(&inherited);
 	return s;
@@ -334,5 +334,5 @@ void smtpd_tables(struct smtpd *s, struct conf *conf)
 
 bool smtpd_reload(struct smtpd *s, struct conf *conf, struct buf *error)
 {
-	return adopt(s, conf, NULL, error);
+	return adopt_conf(s, conf, NULL, error);
 }

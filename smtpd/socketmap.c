@@ -108,7 +108,7 @@ static void forget_all(struct socketmaps *m)
 	assert(m->known_bytes == 0);
 }
 
-static void remember(struct socketmaps *m, const char *key, const char *value)
+static void remember_answer(struct socketmaps *m, const char *key, const char *value)
 {
 	struct known *k;
 	HASH_FIND_STR(m->known, key, k);
@@ -154,8 +154,8 @@ static void answer_free(struct wait_answer *a)
 	free(a);
 }
 
-static void post(struct socketmaps *m, uint64_t ticket, bool of_asker, enum socketmap_result result,
-		 const char *text)
+static void post_answer(struct socketmaps *m, uint64_t ticket, bool of_asker,
+			enum socketmap_result result, const char *text)
 {
 	struct socketmap_answer *a = mem_zalloc(sizeof *a);
 	a->answer =
@@ -171,9 +171,9 @@ static void answer_question(struct socketmaps *m, struct question *q, enum socke
 			    const char *text)
 {
 	if (!m->ending)
-		post(m, q->ticket, q->of_asker, result, text);
+		post_answer(m, q->ticket, q->of_asker, result, text);
 	if (result != SOCKETMAP_FAILED)
-		remember(m, q->known, text);
+		remember_answer(m, q->known, text);
 	assert(!q->link.next || q->link.next == &q->link);
 	free(q->name);
 	free(q->key);
@@ -217,7 +217,7 @@ static void close_connection(struct connection *c)
 }
 
 /* Nobody is asked for a while; who waits is told so. */
-static void rest(struct server *s, const char *reason)
+static void rest_server(struct server *s, const char *reason)
 {
 	struct question *q;
 	log_server(s, reason);
@@ -253,7 +253,7 @@ static void send_question(struct connection *c, struct question *q)
 }
 
 /* As many as wait get a connection, as far as there are some. */
-static void pump(struct server *s)
+static void pump_questions(struct server *s)
 {
 	int wanted = s->nwaiting;
 	if (timer_active(&s->rest))
@@ -273,7 +273,7 @@ static void pump(struct server *s)
 }
 
 /* The connection is of no use any more, and what it was asked not answered. */
-static void lose(struct connection *c, const char *reason, bool hangs)
+static void lose_connection(struct connection *c, const char *reason, bool hangs)
 {
 	struct server *s = c->server;
 	struct question *q = c->question;
@@ -294,11 +294,11 @@ static void lose(struct connection *c, const char *reason, bool hangs)
 		answer_question(s->all, q, SOCKETMAP_FAILED, why);
 	}
 	if (!again && !alive)
-		rest(s, why);
+		rest_server(s, why);
 	else if (alive)
 		log_server(s, why);
 	free(why);
-	pump(s);
+	pump_questions(s);
 }
 
 static void take_reply(struct connection *c, enum socketmap_said said,
@@ -344,22 +344,22 @@ static void read_reply(struct connection *c)
 	if (said == SOCKETMAP_REPLY_PART)
 		return;
 	if (said == SOCKETMAP_REPLY_BAD) {
-		lose(c, "that is no reply of a socketmap", false);
+		lose_connection(c, "that is no reply of a socketmap", false);
 		return;
 	}
 	struct server *s = c->server;
 	take_reply(c, said, &r);
-	pump(s);
+	pump_questions(s);
 }
 
-static void connected(struct connection *c)
+static void become_connected(struct connection *c)
 {
 	assert(c->state == CONNECTION_CONNECTING);
 	c->state = CONNECTION_IDLE;
 	stream_deadline(c->stream, 0);
 	if (!c->server->unwell)
 		tell_good(c->server);
-	pump(c->server);
+	pump_questions(c->server);
 }
 
 static void on_event(void *owner, enum stream_event event)
@@ -368,21 +368,21 @@ static void on_event(void *owner, enum stream_event event)
 	bool asked = c->state != CONNECTION_IDLE;
 	switch (event) {
 	case STREAM_CONNECTED:
-		connected(c);
+		become_connected(c);
 		break;
 	case STREAM_DATA:
 		read_reply(c);
 		break;
 	case STREAM_TIMEOUT:
-		lose(c, "it does not answer in time", true);
+		lose_connection(c, "it does not answer in time", true);
 		break;
 	case STREAM_EOF:
 	case STREAM_ERROR:
 		if (asked)
-			lose(c,
-			     event == STREAM_EOF ? "it has closed the connection"
-						 : stream_error(c->stream),
-			     false);
+			lose_connection(c,
+					event == STREAM_EOF ? "it has closed the connection"
+							    : stream_error(c->stream),
+					false);
 		else
 			close_connection(c);
 		break;
@@ -392,7 +392,7 @@ static void on_event(void *owner, enum stream_event event)
 }
 
 /* Is it there again? */
-static void rested(void *owner)
+static void end_rest(void *owner)
 {
 	struct server *s = owner;
 	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++)
@@ -417,7 +417,7 @@ static struct server *server_of(struct socketmaps *m, const struct socketmap_nam
 	s->to = n->to;
 	s->rest_ms = REST_FIRST_MS;
 	list_init(&s->waiting);
-	timer_init(&s->rest, rested, s);
+	timer_init(&s->rest, end_rest, s);
 	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++)
 		s->connection[i].server = s;
 	list_append(&m->servers, &s->link);
@@ -448,7 +448,7 @@ static void ask_server(struct socketmaps *m, const struct socketmap_name *n, con
 {
 	struct server *s = server_of(m, n, true);
 	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
-		post(m, ticket, of_asker, SOCKETMAP_FAILED, "it did not answer before");
+		post_answer(m, ticket, of_asker, SOCKETMAP_FAILED, "it did not answer before");
 		return;
 	}
 	struct question *q = mem_zalloc(sizeof *q);
@@ -460,7 +460,7 @@ static void ask_server(struct socketmaps *m, const struct socketmap_name *n, con
 	q->due_ms = clock_steady_ms() + m->timeout_ms;
 	list_append(&s->waiting, &q->link);
 	s->nwaiting++;
-	pump(s);
+	pump_questions(s);
 }
 
 void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,

@@ -9,7 +9,7 @@
 
 enum { WARN_AGAIN_MS = 300000 };
 
-static const struct site *largest(const struct destdb *db)
+static const struct site *largest_site(const struct destdb *db)
 {
 	const struct site *most = NULL;
 	for (const struct site *s = db->sites; s; s = s->hh.next)
@@ -32,7 +32,7 @@ void congestion_look(struct destdb *db)
 	if (10 * active < 8 * limit || warned)
 		return;
 	db->congested_ms = now_ms;
-	const struct site *s = largest(db);
+	const struct site *s = largest_site(db);
 	bool one = s && 2 * s->queue.waiting > active;
 	enum constraint c = one ? ladder_of_first(s).constraint : CONSTRAINT_IDLE;
 	log_event(LOG_LEVEL_WARNING, "congestion", "active", log_number(active), "limit",

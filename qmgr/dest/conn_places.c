@@ -19,20 +19,20 @@ void conn_count(const struct conn *c, int n)
 		    n);
 }
 
-static int places(const struct conn *c, int earned)
+static int places_of(const struct conn *c, int earned)
 {
 	int depth = earned < c->depth_most ? earned : c->depth_most;
 	return depth > c->depth ? depth : c->depth;
 }
 
 /* The worker closes it after so many; what it were given beyond that would only come back. */
-static bool worn(const struct conn *c)
+static bool is_worn(const struct conn *c)
 {
 	return c->most > 0 && c->given >= c->most;
 }
 
 /* What it carries must have no company, see indoubt.h. */
-static bool alone(const struct conn *c)
+static bool is_alone(const struct conn *c)
 {
 	const struct list *first = list_first(&c->carried);
 	return first && list_entry(first, struct entry, in_peer)->alone;
@@ -40,7 +40,8 @@ static bool alone(const struct conn *c)
 
 static bool has_place(const struct conn *c, int earned)
 {
-	return c->state == CONN_READY && !worn(c) && !alone(c) && c->busy < places(c, earned);
+	return c->state == CONN_READY && !is_worn(c) && !is_alone(c) &&
+	       c->busy < places_of(c, earned);
 }
 
 bool conn_has_place(const struct conn *c)
@@ -169,7 +170,7 @@ void conn_set_depth(struct host *h, int depth)
 	}
 }
 
-static bool arrived(const struct delivery *d)
+static bool has_arrived(const struct delivery *d)
 {
 	for (uint32_t i = 0; i < d->nrcpt; i++)
 		if (d->rcpt[i].verdict && d->rcpt[i].verdict->class == VERDICT_SENT)
@@ -183,7 +184,7 @@ static void learn_depth(const struct conn *c, const struct delivery *d)
 	int before = h->depth;
 	if (d->wasted)
 		conn_set_depth(h, 1);
-	else if (h->depth < c->depth_most && arrived(d))
+	else if (h->depth < c->depth_most && has_arrived(d))
 		conn_set_depth(h, h->depth + 1);
 	c->site->db->learnt |= h->depth != before;
 }
@@ -206,7 +207,7 @@ void conn_learn(struct conn *c, const struct delivery *d)
 	c->head_us = now_us(c);
 	if (d->returned || d->ended_us <= d->began_us || d->began_us == 0)
 		return;
-	if (arrived(d)) {
+	if (has_arrived(d)) {
 		struct speed_sample x = {.began_us = d->began_us,
 					 .ended_us = d->ended_us,
 					 .before_us = c->ended_us,
@@ -220,6 +221,6 @@ void conn_learn(struct conn *c, const struct delivery *d)
 bool conn_may_go_ahead(const struct conn *c, const struct content *content)
 {
 	int64_t most = c->site->queue.transport->settings->pipeline_bytes;
-	return places(c, c->host->depth) > 1 && c->host->depth > 1 &&
+	return places_of(c, c->host->depth) > 1 && c->host->depth > 1 &&
 	       (most == 0 || (int64_t)content->size <= most);
 }

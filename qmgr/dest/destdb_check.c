@@ -12,7 +12,7 @@ struct numbers {
 	int connections, connecting, slow, ending, ready, busy, idle;
 };
 
-static int length(const struct list *all)
+static int length_of(const struct list *all)
 {
 	int n = 0;
 	for (const struct list *l = all->next; l != all; l = l->next)
@@ -23,7 +23,7 @@ static int length(const struct list *all)
 static void check_conn(const struct conn *c)
 {
 	bool is_idle = c->state == CONN_READY && c->busy == 0;
-	assert(c->busy == length(&c->carried));
+	assert(c->busy == length_of(&c->carried));
 	assert(is_idle == !list_empty(&c->in_idle) && is_idle == !list_empty(&c->in_host_idle));
 	assert(conn_unready(c) || list_empty(&c->in_silent));
 	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
@@ -31,7 +31,7 @@ static void check_conn(const struct conn *c)
 	assert(c->state != CONN_CLOSED || c->busy > 0); /* else it were forgotten */
 }
 
-static void add(struct numbers *n, const struct conn *c)
+static void count_conn(struct numbers *n, const struct conn *c)
 {
 	n->connections++;
 	n->connecting += conn_unready(c);
@@ -59,12 +59,12 @@ static void check_site(const struct site *s, int closed_busy, struct numbers *al
 	for (const struct list *l = s->open.next; l != &s->open; l = l->next) {
 		const struct conn *c = list_entry(l, struct conn, in_site);
 		assert(c->site == s && conn_has_place(c));
-		add(&n, c);
+		count_conn(&n, c);
 	}
 	for (const struct list *l = s->rest.next; l != &s->rest; l = l->next) {
 		const struct conn *c = list_entry(l, struct conn, in_site);
 		assert(c->site == s && !conn_has_place(c));
-		add(&n, c);
+		count_conn(&n, c);
 	}
 	check_peers(&s->queue);
 	assert(s->connections == n.connections && s->connecting == n.connecting);
@@ -81,10 +81,10 @@ static void check_host(const struct host *h)
 {
 	struct numbers n = {0};
 	for (const struct list *l = h->conns.next; l != &h->conns; l = l->next)
-		add(&n, list_entry(l, struct conn, in_host));
+		count_conn(&n, list_entry(l, struct conn, in_host));
 	assert(h->connections == n.connections && h->ready == n.ready);
-	assert(h->unanswered == n.slow && h->nidle == n.idle && n.idle == length(&h->idle));
-	assert(h->refs >= n.connections + length(&h->sites));
+	assert(h->unanswered == n.slow && h->nidle == n.idle && n.idle == length_of(&h->idle));
+	assert(h->refs >= n.connections + length_of(&h->sites));
 }
 
 static int closed_busy(const struct destdb *db, const struct site *s)
@@ -102,8 +102,8 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 		if (s->queue.transport == t)
 			check_site(s, any_closed ? closed_busy(db, s) : 0, &n);
 	assert(t->connections == n.connections && t->nunready == n.connecting);
-	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length(&t->idle));
-	assert(t->nsilent == length(&t->silent) && t->nsilent <= t->nunready);
+	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length_of(&t->idle));
+	assert(t->nsilent == length_of(&t->silent) && t->nsilent <= t->nunready);
 }
 
 static void check_provider(const struct destdb *db, const struct provider *p)
@@ -123,7 +123,7 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 	}
 	assert(p->sites == sites && p->connections == connections);
 	assert(p->connecting == connecting && p->slow == slow && p->pacing.under_way == under_way);
-	assert(waiting == length(&p->for_connection) + length(&p->for_rate));
+	assert(waiting == length_of(&p->for_connection) + length_of(&p->for_rate));
 }
 
 static void check_source(const struct destdb *db, const struct source *o)
@@ -135,7 +135,7 @@ static void check_source(const struct destdb *db, const struct source *o)
 		sites++;
 		waiting += !list_empty(&s->in_source);
 	}
-	assert(o->sites == sites && waiting == length(&o->for_rate));
+	assert(o->sites == sites && waiting == length_of(&o->for_rate));
 	assert(list_empty(&o->for_rate) || timer_active(&o->wake));
 }
 

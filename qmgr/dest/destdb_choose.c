@@ -15,7 +15,7 @@ bool site_host_out(const struct site_host *it)
 	return it->suspended || host_out(it->host) || source_misses(it->site, it->host);
 }
 
-static enum rank rank(const struct host *h, int64_t now_ms)
+static enum rank rank_of(const struct host *h, int64_t now_ms)
 {
 	if (h->slow_until_ms > now_ms || h->unanswered > 0)
 		return RANK_SLOW;
@@ -25,7 +25,7 @@ static enum rank rank(const struct host *h, int64_t now_ms)
 }
 
 /* Which of two hosts of the same rank: negative when a comes first, 0 when chance decides. */
-static int64_t compare(enum rank r, const struct host *a, const struct host *b)
+static int64_t compare_in_rank(enum rank r, const struct host *a, const struct host *b)
 {
 	switch (r) {
 	case RANK_CLOSED:
@@ -41,9 +41,9 @@ static int64_t compare(enum rank r, const struct host *a, const struct host *b)
 /* Negative: a comes first. 0: chance decides. */
 static int64_t compare_at(const struct host *a, const struct host *b, int64_t now_ms)
 {
-	enum rank r = rank(a, now_ms);
-	int64_t ranks = (int64_t)r - (int64_t)rank(b, now_ms);
-	return ranks ? ranks : compare(r, a, b);
+	enum rank r = rank_of(a, now_ms);
+	int64_t ranks = (int64_t)r - (int64_t)rank_of(b, now_ms);
+	return ranks ? ranks : compare_in_rank(r, a, b);
 }
 
 static bool can_take(const struct site_host *it, int64_t host_limit, int64_t now_ms)
@@ -97,7 +97,7 @@ static struct site_host *best_of(struct site_host *hosts, int n, int64_t host_li
 	return by_family(hosts, n, best, host_limit, now_ms);
 }
 
-static double load(const struct site_host *h)
+static double load_of(const struct site_host *h)
 {
 	return h->host->unanswered ? HUGE_VAL : (double)h->host->connections / h->weight;
 }
@@ -111,16 +111,16 @@ static struct site_host *lightest_of(struct site_host *hosts, int n, int64_t hos
 	for (int i = 0; i < n; i++) {
 		if (!can_take(&hosts[i], host_limit, now_ms))
 			continue;
-		if (!best || load(&hosts[i]) < load(best)) {
+		if (!best || load_of(&hosts[i]) < load_of(best)) {
 			best = &hosts[i];
 			total = 0;
 		}
-		if (load(&hosts[i]) <= load(best))
+		if (load_of(&hosts[i]) <= load_of(best))
 			total += hosts[i].weight;
 	}
-	double least = best ? load(best) : 0;
+	double least = best ? load_of(best) : 0;
 	for (int i = 0; best && i < n; i++) {
-		if (load(&hosts[i]) > least || !can_take(&hosts[i], host_limit, now_ms))
+		if (load_of(&hosts[i]) > least || !can_take(&hosts[i], host_limit, now_ms))
 			continue;
 		at += hosts[i].weight;
 		if (chance * total < at)
@@ -194,5 +194,5 @@ const char *destdb_state(const struct host *h, int64_t now_ms)
 		return "limited";
 	if (h->nidle > 0 && h->nidle == h->connections)
 		return "idle";
-	return names[rank(h, now_ms)];
+	return names[rank_of(h, now_ms)];
 }

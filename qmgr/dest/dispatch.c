@@ -47,14 +47,14 @@ void dispatch_make_room(struct site *s)
 	}
 }
 
-static void give(struct site *s, struct conn *c, struct peer *p)
+static void give_entry(struct site *s, struct conn *c, struct peer *p)
 {
 	struct entry *e = peer_take(p); /* it waits no more: nothing is reserved for it */
 	site_count_delivery(s);
 	conn_give(s->db, c, e);
 }
 
-static void park(struct site *s, struct job *job)
+static void park_site(struct site *s, struct job *job)
 {
 	selection_set(&s->queue, QUEUE_QUIET);
 	list_remove(&s->queue.in_parked);
@@ -82,7 +82,7 @@ static void open_for(struct site *s, struct peer *p)
 	}
 }
 
-static void grow(struct site *s, struct peer *p)
+static void grow_site(struct site *s, struct peer *p)
 {
 	if (site_limits_silent(s)) {
 		selection_set(&s->queue, QUEUE_QUIET); /* it is looked at when one of them ends */
@@ -97,7 +97,7 @@ static void grow(struct site *s, struct peer *p)
 	if (!site_limits_share_allows(p)) {
 		struct peer *other = selection_other(&s->queue, site_limits_share_allows);
 		if (!other) {
-			park(s, p->job);
+			park_site(s, p->job);
 			return;
 		}
 		p = other;
@@ -107,7 +107,7 @@ static void grow(struct site *s, struct peer *p)
 
 /* There is no room: the connection that has been silent longest makes some, unless it is the site's
  * own. */
-static void displace(struct site *s)
+static void displace_silent(struct site *s)
 {
 	struct list *first = list_first(&s->queue.transport->silent);
 	struct conn *c = first ? list_entry(first, struct conn, in_silent) : NULL;
@@ -117,7 +117,7 @@ static void displace(struct site *s)
 		selection_set(&s->queue, QUEUE_QUIET);
 }
 
-static bool room(const struct transport *t)
+static bool has_room(const struct transport *t)
 {
 	return !transport_full(t) && !site_limits_unready_full(t);
 }
@@ -132,8 +132,8 @@ static bool may_displace(const struct transport *t)
 bool dispatch_one(struct transport *t)
 {
 	struct conn *spare = NULL;
-	bool may_open =
-		room(t) || (transport_full(t) && (spare = to_end(t)) != NULL) || may_displace(t);
+	bool may_open = has_room(t) || (transport_full(t) && (spare = to_end(t)) != NULL) ||
+			may_displace(t);
 	struct peer *p = selection_next(t, may_open);
 	if (!p)
 		return false;
@@ -142,7 +142,7 @@ bool dispatch_one(struct transport *t)
 	struct conn *c = site_place(s, p);
 	if (c || s->queue.state == QUEUE_PLACED) {
 		if (c)
-			give(s, c, p);
+			give_entry(s, c, p);
 		else
 			selection_set(&s->queue, QUEUE_QUIET); /* too large for what is left */
 		site_touch(s);
@@ -150,10 +150,10 @@ bool dispatch_one(struct transport *t)
 		conn_end(s->db, spare);
 	} else if (s->db->bind_early) {
 		s->db->bind_early(s->db->edges.context, p);
-	} else if (!room(t)) {
-		displace(s);
+	} else if (!has_room(t)) {
+		displace_silent(s);
 	} else {
-		grow(s, p);
+		grow_site(s, p);
 	}
 	return true;
 }

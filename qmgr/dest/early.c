@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-static void count(const struct early *x, int n)
+static void count_connection(const struct early *x, int n)
 {
 	struct transport *t = x->site->queue.transport;
 	x->site->busy += n;
@@ -19,7 +19,7 @@ void early_take(struct early *x, struct peer *p)
 	x->site = site_of_queue(p->queue);
 	site_count_delivery(x->site);
 	x->entry = peer_take(p);
-	count(x, 1);
+	count_connection(x, 1);
 }
 
 void early_failed(struct early *x, struct verdict *why)
@@ -38,13 +38,13 @@ void early_delivered(struct early *x, struct verdict *const *verdict)
 	site_worked(x->site, x->site->busy);
 }
 
-static struct job *leave(struct early *x)
+static struct job *end_entry(struct early *x)
 {
 	struct job *job = x->entry->peer->job;
 	job_entry_done(x->entry);
 	x->entry = NULL;
 	job_left_place(job);
-	count(x, -1);
+	count_connection(x, -1);
 	return job;
 }
 
@@ -52,7 +52,7 @@ void early_end(struct early *x)
 {
 	const struct destdb_thread *thread = &x->site->db->thread;
 	assert(x->entry->n == 0);
-	struct job *job = leave(x);
+	struct job *job = end_entry(x);
 	site_delivery_ended(x->site);
 	site_touch(x->site);
 	thread->check(job->work);
@@ -62,7 +62,7 @@ void early_end(struct early *x)
 void early_drop(struct early *x)
 {
 	pool_free(x->entry->peer->job, x->entry->n);
-	leave(x);
+	end_entry(x);
 }
 
 void early_see_to(struct site *s)

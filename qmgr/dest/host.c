@@ -27,13 +27,13 @@ static void host_move(struct host *h, enum host_state to)
 }
 
 /* Time of day of something on the steady clock. */
-static const char *at(int64_t steady_ms, int64_t now_ms)
+static const char *time_text(int64_t steady_ms, int64_t now_ms)
 {
 	return log_time(clock_wall_ms() + steady_ms - now_ms);
 }
 
 /* node: which has found that; NULL: we did. */
-static void tell(const struct host *h, const char *state, const char *until, const char *node)
+static void log_state(const struct host *h, const char *state, const char *until, const char *node)
 {
 	log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", state, "until", until, "limit",
 		  h->limit.n > 0 ? log_number(h->limit.n) : NULL, "failures",
@@ -80,7 +80,7 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	h->retry_ms = now_ms + (h->login_refused ? backoff_max_ms : backoff_ms(h, backoff_max_ms));
 	if (h->state != HOST_OUT)
 		host_move(h, HOST_OUT);
-	tell(h, "out", at(h->retry_ms, now_ms), NULL);
+	log_state(h, "out", time_text(h->retry_ms, now_ms), NULL);
 	return was_up;
 }
 
@@ -131,7 +131,7 @@ bool host_turned_away(struct host *h, struct verdict *why, const char *name, int
 	l->wait_ms = next_wait_ms(same && tried_again ? l->wait_ms : 0);
 	l->again_ms = now_ms + l->wait_ms;
 	if (!same)
-		tell(h, "limited", at(l->again_ms, now_ms), NULL);
+		log_state(h, "limited", time_text(l->again_ms, now_ms), NULL);
 	return !same;
 }
 
@@ -141,7 +141,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 	if (back)
 		host_move(h, HOST_UP);
 	if (back || !h->proven)
-		tell(h, back ? "back" : "ready", NULL, NULL);
+		log_state(h, back ? "back" : "ready", NULL, NULL);
 	h->hung_ms = 0;
 	h->proven = true;
 	h->refuses = h->unfit = h->login_refused = false;
@@ -205,7 +205,7 @@ void host_heard_out(struct host *h, const struct host *heard, const char *node, 
 	h->era++;
 	host_recall_out(h, heard->retry_ms > 0 ? heard->retry_ms : now_ms);
 	if (was_up)
-		tell(h, "out", at(h->retry_ms, now_ms), node);
+		log_state(h, "out", time_text(h->retry_ms, now_ms), node);
 }
 
 void host_heard_up(struct host *h, bool proven, const char *node)
@@ -217,7 +217,7 @@ void host_heard_up(struct host *h, bool proven, const char *node)
 	if (was_up)
 		return;
 	host_move(h, HOST_UP);
-	tell(h, "back", NULL, node);
+	log_state(h, "back", NULL, node);
 }
 
 void host_wait_for_probe(struct host *h, int64_t now_ms)
@@ -418,7 +418,7 @@ struct verdict *host_why(const struct host *h, const char *name)
 }
 
 /* The text with each "from[" replaced by "to[": so names stand before addresses. */
-static char *renamed(const char *text, const char *from, const char *to)
+static char *replace_name(const char *text, const char *from, const char *to)
 {
 	struct buf out;
 	size_t len = strlen(from);
@@ -437,7 +437,7 @@ struct verdict *host_called(struct verdict *v, const char *from, const char *to)
 {
 	if (!from || !*from || strcmp(from, to) == 0)
 		return verdict_ref(v);
-	char *text = renamed(v->text, from, to), *host = renamed(v->host, from, to);
+	char *text = replace_name(v->text, from, to), *host = replace_name(v->host, from, to);
 	struct verdict *other = verdict_reworded(v, v->class, v->dsn, host, text);
 	free(text);
 	free(host);

@@ -29,17 +29,17 @@ static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
 	p->state = to;
 }
 
-static double smaller(double a, double b)
+static double smaller_of(double a, double b)
 {
 	return a < b ? a : b;
 }
 
-static double larger(double a, double b)
+static double larger_of(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static int64_t longer(int64_t a, int64_t b)
+static int64_t longer_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -141,14 +141,14 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 {
 	if (p->era_taken > 0) {
 		double measured = measure_rate(p, now_ms);
-		p->known = below * sqrt(smaller(measured, p->rate) * p->rate);
+		p->known = below * sqrt(smaller_of(measured, p->rate) * p->rate);
 		p->guess /= 2;
 		cut_pace(p, p->known, now_ms, most_ms);
 	} else if (!p->in_vain) {
 		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
-		ask_next(p, now_ms, longer(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
+		ask_next(p, now_ms, longer_of(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
 			 most_ms);
 	}
 }
@@ -181,8 +181,8 @@ static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 	else if (p->rate < p->known)
 		p->rate = p->known;
 	else
-		p->rate += larger(smaller(part, most),
-				  p->guess * smaller(guessing, guessing_most * p->rate));
+		p->rate += larger_of(smaller_of(part, most),
+				     p->guess * smaller_of(guessing, guessing_most * p->rate));
 }
 
 /* It is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
@@ -193,7 +193,7 @@ static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
 	p->known = p->cycle_taken > 1 ? mean : 0;
 	p->rate = p->cycle_taken > 1 ? mean : from_nothing * 1000 / (double)p->ask_ms;
-	p->rate = larger(LEARNT_PACE_LEAST, smaller(p->rate, restart));
+	p->rate = larger_of(LEARNT_PACE_LEAST, smaller_of(p->rate, restart));
 	p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
 	learnt_pace_move(p, LEARNT_PACE_PACED);
@@ -227,7 +227,7 @@ void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
 	if (p->state != LEARNT_PACE_PACED)
 		return;
 	int64_t spaced = spaced_us(p->rate), now_us = now_ms * 1000;
-	int64_t late_us = p->first ? 0 : longer(spaced, GRAIN_US);
+	int64_t late_us = p->first ? 0 : longer_of(spaced, GRAIN_US);
 	p->first = false;
 	p->due_us = (p->due_us > now_us - late_us ? p->due_us : now_us) + spaced;
 }

@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* One is half as much again as the other. */
-static bool far(int64_t a, int64_t b)
+static bool differs_much(int64_t a, int64_t b)
 {
 	return a == 0 || b == 0 ? a != b : 2 * a > 3 * b || 2 * b > 3 * a;
 }
 
 /* Of its pipeline; 0: nothing yet. */
-static int64_t earned(const struct host *h)
+static int64_t earned_depth(const struct host *h)
 {
 	return h->depth > 1 ? h->depth : 0;
 }
@@ -34,19 +34,20 @@ static void keep_speed(struct host *h)
 static void keep_measures(struct host *h, int64_t now_ms)
 {
 	struct host_pooling *p = &h->pooling;
-	bool speed = far(h->speed.r_us, p->r_us) || far(h->speed.s_us, p->s_us);
-	bool depth = far(earned(h), p->depth), pace = far(pace_of(h), p->pace);
+	bool speed = differs_much(h->speed.r_us, p->r_us) || differs_much(h->speed.s_us, p->s_us);
+	bool depth = differs_much(earned_depth(h), p->depth),
+	     pace = differs_much(pace_of(h), p->pace);
 	if ((!speed && !depth && !pace) ||
 	    (p->measured_ms > 0 && now_ms < p->measured_ms + MEASURES_MS))
 		return;
 	p->measured_ms = now_ms;
 	keep_speed(h);
-	p->depth = earned(h);
+	p->depth = earned_depth(h);
 	p->pace = pace_of(h);
 }
 
 /* What is to be told when it changes; 0: there is nothing to tell. */
-static uint64_t likeness(const struct host *h, enum fact_which which)
+static uint64_t likeness_of(const struct host *h, enum fact_which which)
 {
 	int64_t v[5] = {0};
 	switch (which) {
@@ -92,21 +93,21 @@ static const char *own_name(const struct destdb *db)
 	return *c->cluster.name ? c->cluster.name : c->own_name;
 }
 
-static void post(struct destdb *db, struct note *note)
+static void post_to_cluster(struct destdb *db, struct note *note)
 {
 	db->edges.to_cluster(db->edges.context, note);
 }
 
-static struct fact *known(struct host *h)
+static struct fact *known_fact(struct host *h)
 {
 	if (!h->pooling.fact)
 		h->pooling.fact = fact_new(FACT_SEEN, h->key);
 	return h->pooling.fact;
 }
 
-static void put(struct destdb *db, struct host *h, enum fact_which which)
+static void put_part(struct destdb *db, struct host *h, enum fact_which which)
 {
-	struct fact *f = known(h);
+	struct fact *f = known_fact(h);
 	struct buf text = {0};
 	host_text_put(&text, h, which);
 	fact_set(f, which, fact_stamp(f->part[which].stamp, clock_wall_ms()), own_name(db),
@@ -114,38 +115,38 @@ static void put(struct destdb *db, struct host *h, enum fact_which which)
 	buf_fini(&text);
 }
 
-static void tell(struct destdb *db, struct host *h)
+static void tell_changes(struct destdb *db, struct host *h)
 {
 	struct host_pooling *p = &h->pooling;
 	unsigned changed = 0;
 	keep_measures(h, destdb_now_ms(db));
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++) {
-		uint64_t is = likeness(h, (enum fact_which)i);
+		uint64_t is = likeness_of(h, (enum fact_which)i);
 		if (is == p->as[i])
 			continue;
 		p->as[i] = is;
-		put(db, h, (enum fact_which)i);
+		put_part(db, h, (enum fact_which)i);
 		changed |= 1U << i;
 	}
 	if (!changed && p->doubts == h->doubts)
 		return;
 	p->doubts = h->doubts;
-	struct fact *seen = fact_copy(known(h), changed, FACT_SEEN);
+	struct fact *seen = fact_copy(known_fact(h), changed, FACT_SEEN);
 	seen->doubts = h->doubts;
-	post(db, &seen->note);
+	post_to_cluster(db, &seen->note);
 }
 
 void pooling_tell(struct destdb *db, struct host *h)
 {
 	list_remove(&h->pooling.changed);
-	tell(db, h);
+	tell_changes(db, h);
 }
 
 unsigned pooling_merge(struct host *h, const struct fact *f)
 {
 	if (f->doubts > h->pooling.doubts_of_all)
 		h->pooling.doubts_of_all = f->doubts;
-	return fact_merge(known(h), f);
+	return fact_merge(known_fact(h), f);
 }
 
 void pooling_agree(struct host *h, enum fact_which which)
@@ -153,10 +154,10 @@ void pooling_agree(struct host *h, enum fact_which which)
 	if (which == FACT_SPEED)
 		keep_speed(h);
 	if (which == FACT_PIPELINE)
-		h->pooling.depth = earned(h);
+		h->pooling.depth = earned_depth(h);
 	if (which == FACT_PACE)
 		h->pooling.pace = pace_of(h);
-	h->pooling.as[which] = likeness(h, which);
+	h->pooling.as[which] = likeness_of(h, which);
 }
 
 void pooling_changed(struct destdb *db, struct host *h)
@@ -170,17 +171,17 @@ void pooling_changed(struct destdb *db, struct host *h)
 void pooling_quiet(struct host *h)
 {
 	keep_speed(h);
-	h->pooling.depth = earned(h);
+	h->pooling.depth = earned_depth(h);
 	h->pooling.pace = pace_of(h);
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
-		h->pooling.as[i] = likeness(h, (enum fact_which)i);
+		h->pooling.as[i] = likeness_of(h, (enum fact_which)i);
 }
 
 void pooling_forgotten(struct destdb *db, struct host *h, bool everywhere)
 {
 	pooling_quiet(h);
 	for (unsigned i = 0; i < FACT_PART_COUNT && everywhere; i++)
-		h->pooling.as[i] = ~likeness(h, (enum fact_which)i);
+		h->pooling.as[i] = ~likeness_of(h, (enum fact_which)i);
 	pooling_changed(db, h);
 }
 
@@ -218,7 +219,7 @@ void pooling_tell_all(struct destdb *db)
 			continue;
 		struct fact *all = fact_copy(h->pooling.fact, own, FACT_SEEN);
 		all->doubts = h->doubts;
-		post(db, &all->note);
+		post_to_cluster(db, &all->note);
 	}
 }
 
@@ -235,7 +236,7 @@ bool pooling_may_probe(struct destdb *db, struct host *h)
 	}
 	if (p->asked_ms == 0) {
 		p->asked_ms = now_ms;
-		post(db, &fact_probe_new(h->key, db->sched->loop)->note);
+		post_to_cluster(db, &fact_probe_new(h->key, db->sched->loop)->note);
 	}
 	return false;
 }

@@ -211,7 +211,7 @@ bool provider_known(const struct destdb *db, const char *name)
 	return settings_of(db->sched->conf, name);
 }
 
-static void forget(struct provider *p)
+static void clear_pacing(struct provider *p)
 {
 	learnt_pace_forget(&p->pacing.learnt);
 	p->pacing.since_ms = 0;
@@ -225,7 +225,7 @@ void provider_forget_pace(struct destdb *db, const char *name)
 	remembered_forget_provider(db, name);
 	for (struct provider *p = db->providers; p; p = p->hh.next)
 		if (strcmp(p->name, name) == 0)
-			forget(p);
+			clear_pacing(p);
 }
 
 static bool is_narrow(const struct provider *p)

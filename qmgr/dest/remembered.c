@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-static void forget(struct destdb *db, struct remembered *r)
+static void drop_remembered(struct destdb *db, struct remembered *r)
 {
 	HASH_DEL(db->remembered, r);
 	verdict_unref(r->why);
@@ -25,7 +25,7 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 	HASH_FIND_STR(db->remembered, key, r);
 	if (!r) {
 		if (HASH_COUNT(db->remembered) >= REMEMBERED_MAX)
-			forget(db, db->remembered); /* the oldest */
+			drop_remembered(db, db->remembered); /* the oldest */
 		r = mem_zalloc(sizeof *r);
 		r->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, db->remembered, r->key, strlen(r->key), r);
@@ -105,7 +105,7 @@ void remembered_recall_provider(struct provider *p)
 		site_pace_restore(&p->pacing, p->db, r->pace, r->since_ms, r->refused_ms,
 				  verdict_ref(r->why));
 	p->bar = bar_of(r, p->db);
-	forget(p->db, r);
+	drop_remembered(p->db, r);
 }
 
 bool remembered_is_provider(const struct remembered *r)
@@ -127,7 +127,7 @@ void remembered_recall(struct site *s)
 	if (r->pace > 0)
 		site_pace_recall(s, r->pace, r->since_ms, r->refused_ms, verdict_ref(r->why));
 	s->bar = bar_of(r, s->db);
-	forget(s->db, r);
+	drop_remembered(s->db, r);
 }
 
 static bool is_over(const struct remembered *r, int64_t wall_ms)
@@ -143,7 +143,7 @@ void remembered_age(struct destdb *db)
 	struct remembered *r, *tmp;
 	HASH_ITER(hh, db->remembered, r, tmp)
 	if (is_over(r, clock_wall_ms()))
-		forget(db, r);
+		drop_remembered(db, r);
 }
 
 void remembered_forget(struct destdb *db, const char *key)
@@ -151,7 +151,7 @@ void remembered_forget(struct destdb *db, const char *key)
 	struct remembered *r;
 	HASH_FIND_STR(db->remembered, key, r);
 	if (r)
-		forget(db, r);
+		drop_remembered(db, r);
 }
 
 /* Up to its source, if it has one. */
@@ -171,7 +171,7 @@ int remembered_forget_site(struct destdb *db, const char *name)
 	HASH_ITER(hh, db->remembered, r, tmp)
 	if (!remembered_is_provider(r) &&
 	    (is_called(r->key, name) || is_called(strchr(r->key, ' ') + 1, name))) {
-		forget(db, r);
+		drop_remembered(db, r);
 		n++;
 	}
 	return n;
@@ -184,12 +184,12 @@ void remembered_forget_provider(struct destdb *db, const char *name)
 	HASH_ITER(hh, db->remembered, r, tmp)
 	if (remembered_is_provider(r) && strncmp(r->key, name, len) == 0 &&
 	    (r->key[len] == '\0' || r->key[len] == '@'))
-		forget(db, r);
+		drop_remembered(db, r);
 }
 
 void remembered_free(struct destdb *db)
 {
 	struct remembered *r, *tmp;
 	HASH_ITER(hh, db->remembered, r, tmp)
-	forget(db, r);
+	drop_remembered(db, r);
 }

@@ -50,7 +50,7 @@ static void site_health_move(struct site *s, enum site_health to)
 		  NULL);
 }
 
-static bool limited(const struct site *s)
+static bool is_limited(const struct site *s)
 {
 	struct peer *first = selection_first(&s->queue);
 	if (s->health != SITE_ALIVE || !first)
@@ -63,7 +63,7 @@ const char *site_state_name(const struct site *s)
 {
 	if (s->health == SITE_ALIVE && site_pace_narrow(s))
 		return "paced";
-	return limited(s) ? "limited" : site_health_name(s->health);
+	return is_limited(s) ? "limited" : site_health_name(s->health);
 }
 
 int site_badness(const char *state)
@@ -104,7 +104,7 @@ static void adopt_failure(struct site *s)
 }
 
 /* Somebody wants it: what waits here, or in the queue. */
-static bool wanted(const struct site *s)
+static bool is_wanted(const struct site *s)
 {
 	return s->queue.waiting > 0 || s->parked.parked > 0;
 }
@@ -119,7 +119,7 @@ static bool probes_allowed(const struct site *s)
 }
 
 /* One probe of each host whose time has come; for the others, wake up when it has. */
-static void probe(struct site *s)
+static void probe_hosts(struct site *s)
 {
 	int64_t now_ms = destdb_now_ms(s->db);
 	for (int i = 0; i < s->nhost; i++) {
@@ -184,7 +184,7 @@ static void park_all(struct site *s, int64_t but, struct verdict *why)
 }
 
 /* One destination must not fill the active queue. POSTFIX QSHAPE_README. */
-static bool crowded(const struct destdb *db)
+static bool is_crowded(const struct destdb *db)
 {
 	return 2 * (int64_t)db->sched->nactive > db->sched->conf->queue.message_active_limit;
 }
@@ -219,7 +219,7 @@ static int64_t patient_until_ms(const struct site *s)
 static void park_when_due(struct site *s)
 {
 	int64_t but = s->health == SITE_REFUSED; /* that is asked with */
-	bool at_once = s->health == SITE_SUSPENDED || s->db->bind_early || crowded(s->db);
+	bool at_once = s->health == SITE_SUSPENDED || s->db->bind_early || is_crowded(s->db);
 	if (s->queue.waiting <= but || s->health == SITE_ALIVE)
 		return;
 	int64_t until_ms = patient_until_ms(s);
@@ -266,8 +266,8 @@ void site_see_to_health(struct site *s)
 	if (is == SITE_OUT && s->health != SITE_OUT)
 		adopt_failure(s);
 	site_health_move(s, is);
-	if (wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
-		probe(s);
+	if (is_wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
+		probe_hosts(s);
 	park_when_due(s);
 	park_overdue(s);
 }
@@ -293,7 +293,7 @@ void site_number(struct site *s)
 	}
 }
 
-static void ask(struct site *s, uint32_t most)
+static void ask_spool(struct site *s, uint32_t most)
 {
 	struct spool_unpark *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_UNPARK;
@@ -307,7 +307,7 @@ static void ask(struct site *s, uint32_t most)
 void site_ask_for_mail(struct site *s)
 {
 	if (s->parked.number > 0 && !s->parked.asking)
-		ask(s, 0);
+		ask_spool(s, 0);
 }
 
 /* The last slice has come to something, or to nothing for some time. */
@@ -331,7 +331,7 @@ static void call_one(struct site *s)
 		return;
 	}
 	s->parked.asked_ms = destdb_now_ms(s->db);
-	ask(s, 1);
+	ask_spool(s, 1);
 }
 
 void site_call_back(struct site *s)
@@ -354,7 +354,7 @@ void site_call_back(struct site *s)
 		p->slice = SLICE_MOST;
 	p->verdicts = s->verdicts;
 	p->asked_ms = destdb_now_ms(s->db);
-	ask(s, p->slice);
+	ask_spool(s, p->slice);
 }
 
 void site_called_back(struct destdb *db, struct spool_unpark *note)

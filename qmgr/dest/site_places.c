@@ -19,7 +19,7 @@ static bool bytes_fit(const struct site *s, int64_t bytes)
 	return limit == 0 || bytes <= limit;
 }
 
-static bool usable(const struct conn *c)
+static bool is_usable(const struct conn *c)
 {
 	return !(c->reserve && !site_overflows(c->site)) && !(c->busy == 0 && conn_yields(c));
 }
@@ -28,7 +28,7 @@ static struct conn *idle_own(const struct site *s)
 {
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy == 0 && usable(c))
+		if (c->busy == 0 && is_usable(c))
 			return c;
 	}
 	return NULL;
@@ -72,7 +72,7 @@ static struct conn *in_pipeline(const struct site *s, int64_t size, bool free)
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
 		const struct speed *speed = &c->host->speed;
-		if (c->busy == 0 || !usable(c) || !bytes_fit(s, c->bytes + size))
+		if (c->busy == 0 || !is_usable(c) || !bytes_fit(s, c->bytes + size))
 			continue;
 		if (conn_yields(c))
 			continue;

@@ -31,7 +31,7 @@ static struct verdict *last_word(const struct site *s)
 	return last;
 }
 
-static struct verdict *refusal(const struct verdict *said, enum verdict_class class)
+static struct verdict *make_refusal(const struct verdict *said, enum verdict_class class)
 {
 	char text[VERDICT_TEXT_MAX + 8], dsn[sizeof said->dsn];
 	snprintf(dsn, sizeof dsn, "%s", said->dsn);
@@ -57,7 +57,8 @@ struct verdict *site_refusal(const struct site *s, bool of_mail)
 	struct verdict *said = all_refuse(s) ? last_word(s) : NULL;
 	if (!said)
 		return NULL;
-	struct verdict *v = refusal(said, of_mail && bounces ? VERDICT_FAILED : VERDICT_DEFERRED);
+	struct verdict *v =
+		make_refusal(said, of_mail && bounces ? VERDICT_FAILED : VERDICT_DEFERRED);
 	verdict_unref(said);
 	return v;
 }

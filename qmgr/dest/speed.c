@@ -19,7 +19,7 @@ void speed_round_trip(struct speed *sp, int64_t us)
 		sp->r_us = us;
 }
 
-static void smooth(int64_t *value, int64_t us)
+static void smooth_value(int64_t *value, int64_t us)
 {
 	*value = *value == 0 ? us : *value + (us - *value) / SMOOTHING;
 	if (*value < 1)
@@ -29,7 +29,7 @@ static void smooth(int64_t *value, int64_t us)
 void speed_set_up(struct speed *sp, int64_t us)
 {
 	if (us > 0)
-		smooth(&sp->setup_us, us);
+		smooth_value(&sp->setup_us, us);
 }
 
 void speed_served(struct speed *sp, const struct speed_sample *x)
@@ -37,7 +37,7 @@ void speed_served(struct speed *sp, const struct speed_sample *x)
 	bool waited = x->before_us > x->began_us;
 	int64_t from_us = waited ? x->before_us : x->began_us;
 	int64_t us = x->ended_us - from_us - sp->r_us * (waited ? x->behind : x->trips);
-	smooth(&sp->s_us, us > 0 ? us : 0);
+	smooth_value(&sp->s_us, us > 0 ? us : 0);
 }
 
 /* What is under way longer than usual shows a host that has become slower, or is new to us. */
@@ -47,7 +47,7 @@ static int64_t service_us(const struct speed *sp, int64_t waited_us)
 	return left_us > sp->s_us ? left_us : sp->s_us;
 }
 
-static int deserved(const struct speed *sp, int64_t s_us)
+static int deserved_depth(const struct speed *sp, int64_t s_us)
 {
 	int64_t n = 1 + sp->r_us / s_us;
 	return n < MESSAGES_MANY ? (int)n : MESSAGES_MANY;
@@ -56,7 +56,7 @@ static int deserved(const struct speed *sp, int64_t s_us)
 int speed_free_depth(const struct speed *sp, int64_t waited_us)
 {
 	int64_t s_us = service_us(sp, waited_us);
-	return s_us == 0 ? MESSAGES_MANY : deserved(sp, s_us);
+	return s_us == 0 ? MESSAGES_MANY : deserved_depth(sp, s_us);
 }
 
 int speed_deep_depth(const struct speed *sp, int64_t waited_us)
@@ -66,7 +66,7 @@ int speed_deep_depth(const struct speed *sp, int64_t waited_us)
 	if (s_us == 0)
 		return MESSAGES_MANY;
 	if (s_us > IDLE_PART * gap_us)
-		return deserved(sp, s_us);
+		return deserved_depth(sp, s_us);
 	int64_t n = 1 + GAPS * ((gap_us + s_us - 1) / s_us), n_of_wait = 1 + WAIT_US / s_us;
 	n = n > n_of_wait ? n : n_of_wait;
 	return n < MESSAGES_MANY ? (int)n : MESSAGES_MANY;

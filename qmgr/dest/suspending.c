@@ -106,7 +106,7 @@ static void on_end(void *owner)
 	db->thread.settle(db->thread.context);
 }
 
-static struct suspended *add(struct destdb *db, const char *name, enum suspend_kind kind)
+static struct suspended *add_suspended(struct destdb *db, const char *name, enum suspend_kind kind)
 {
 	struct suspended *n = mem_zalloc(sizeof *n);
 	n->name = mem_strdup(name);
@@ -124,7 +124,7 @@ bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind, 
 	if ((n && n->until_ms == until_ms) || (until_ms && until_ms <= clock_wall_ms()))
 		return false;
 	if (news)
-		n = add(db, name, kind);
+		n = add_suspended(db, name, kind);
 	n->until_ms = until_ms;
 	wait_for_end(n);
 	log_suspension(n, "suspended", NULL);

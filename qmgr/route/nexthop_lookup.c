@@ -160,8 +160,8 @@ static void keep_to_policy(struct nexthop_lookup *l)
 }
 
 /* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
-static struct verdict *unprovable(const struct resolve *r, const struct resolve_host *h,
-				  enum transport_tls level)
+static struct verdict *refuse_unprovable(const struct resolve *r, const struct resolve_host *h,
+					 enum transport_tls level)
 {
 	union address unused;
 	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
@@ -184,7 +184,7 @@ static void leave_out_barred(struct nexthop_lookup *l, const struct nexthop_answ
 	for (int i = 0; i < r->nhost; i++) {
 		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
 		if (!why && requiretls)
-			why = unprovable(r, &r->host[i], a->level);
+			why = refuse_unprovable(r, &r->host[i], a->level);
 		if (!why) {
 			r->host[kept++] = r->host[i];
 			continue;
@@ -239,7 +239,7 @@ bool nexthop_lookup_sts_answered(struct nexthop_lookup *l, struct sts_ask *a)
 	return one_answered(l);
 }
 
-static bool found(const struct nexthop_lookup *l, int from, int to)
+static bool has_hosts(const struct nexthop_lookup *l, int from, int to)
 {
 	while (from < to && l->answer[from].resolve->nhost == 0)
 		from++;
@@ -259,10 +259,10 @@ static struct verdict *failure_of(const struct nexthop_lookup *l)
 
 struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *l)
 {
-	if (found(l, 0, l->nown))
+	if (has_hosts(l, 0, l->nown))
 		return NULL;
 	struct verdict *failure = failure_of(l);
-	if (failure->class == VERDICT_DEFERRED && found(l, l->nown, l->nanswer)) {
+	if (failure->class == VERDICT_DEFERRED && has_hosts(l, l->nown, l->nanswer)) {
 		verdict_unref(failure);
 		return NULL;
 	}
@@ -280,7 +280,7 @@ const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *l)
 const struct conf_provider *nexthop_lookup_provider(const struct nexthop_lookup *l,
 						    const struct conf *c)
 {
-	return found(l, 0, l->nown) ? conf_provider_of_answer(c, nexthop_lookup_best(l)) : NULL;
+	return has_hosts(l, 0, l->nown) ? conf_provider_of_answer(c, nexthop_lookup_best(l)) : NULL;
 }
 
 static int count_addresses(const struct resolve *r)

@@ -160,7 +160,7 @@ char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *h)
 }
 
 /* Once is enough for hosts that stand side by side. */
-static void tell(struct buf *name, const char *policy)
+static void append_policy(struct buf *name, const char *policy)
 {
 	char *told = mem_printf(" tls=%s", policy);
 	size_t len = strlen(told), had = buf_len(name);
@@ -183,12 +183,12 @@ void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_tra
 {
 	char *silent = as_told(by->tls, hop), *told = as_told(of_hop, NULL);
 	if (strcmp(silent, told) != 0)
-		tell(name, told);
+		append_policy(name, told);
 	free(told);
 	free(silent);
 }
 
 void nexthop_add_dane(struct buf *name, const struct tls_dane *dane)
 {
-	tell(name, dane->nusable > 0 ? dane->title : dane->policy);
+	append_policy(name, dane->nusable > 0 ? dane->title : dane->policy);
 }

@@ -130,7 +130,7 @@ void route_table_free(struct route_table **tp)
 }
 
 /* Takes the text. */
-static struct parsed *parse(struct route_table *t, char *text)
+static struct parsed *get_parsed(struct route_table *t, char *text)
 {
 	struct parsed *p;
 	struct buf why = {0};
@@ -192,7 +192,7 @@ static const struct route *of_section(const struct route_table *t, const char *k
 static const struct route *of_value(struct route_table *t, char *value, const char *setting,
 				    const struct table_origin *origin)
 {
-	struct parsed *p = parse(t, value);
+	struct parsed *p = get_parsed(t, value);
 	p->route.setting = setting;
 	p->route.origin = *origin;
 	return &p->route;
@@ -235,7 +235,7 @@ static const struct route *last_way(struct route_table *t, const char *sender)
 	char *value = tables_find(t->conf->tables, TABLE_SENDER_ROUTES, sender, &origin);
 	if (!value)
 		return rest;
-	const struct parsed *said = parse(t, value);
+	const struct parsed *said = get_parsed(t, value);
 	t->merged = said->route;
 	t->merged.setting = "sender_routes";
 	t->merged.origin = origin;

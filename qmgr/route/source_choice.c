@@ -12,7 +12,7 @@
 enum { DAY_MS = 86400000 };
 
 /* Between 0 and 1, and neither; the same in every process. */
-static double draw(const char *flow, int64_t day, const char *source)
+static double draw_number(const char *flow, int64_t day, const char *source)
 {
 	static const uint64_t key[2] = {0x736f757263652061, 0x6e642061206461};
 	char *text = mem_printf("%s %" PRId64 " %s", flow, day, source);
@@ -22,9 +22,9 @@ static double draw(const char *flow, int64_t day, const char *source)
 }
 
 /* -ln of a draw is exponential with rate 1; divided by the weight it is the least as often as the weight is of their sum. */
-static double lateness(const struct conf_use *u, const char *flow, int64_t day)
+static double lateness_of(const struct conf_use *u, const char *flow, int64_t day)
 {
-	return -log(draw(flow, day, u->source->title)) / (double)u->weight;
+	return -log(draw_number(flow, day, u->source->title)) / (double)u->weight;
 }
 
 const struct conf_source *source_choose(const struct conf_uses *uses, const char *flow,
@@ -35,7 +35,7 @@ const struct conf_source *source_choose(const struct conf_uses *uses, const char
 	const struct conf_source *first = NULL;
 	double least = 0;
 	for (int i = 0; i < uses->n; i++) {
-		double is = lateness(&uses->of[i], flow, wall_ms / DAY_MS);
+		double is = lateness_of(&uses->of[i], flow, wall_ms / DAY_MS);
 		if (first && is >= least)
 			continue;
 		if (fits && !fits(context, uses->of[i].source))

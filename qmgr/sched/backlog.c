@@ -97,7 +97,7 @@ static void put_in_queue(struct backlog *b)
 		 (struct heap_key){.first = b->start, .second = b->turn});
 }
 
-static void remember(struct backlog *b)
+static void remember_start(struct backlog *b)
 {
 	heap_put(&b->queue->owing, &b->in_queue, (struct heap_key){.first = b->start});
 	b->claim = NULL;
@@ -127,7 +127,7 @@ static bool is_forgotten(const struct backlog *b)
 	return b->era != b->queue->era;
 }
 
-static void begin(struct backlog *b)
+static void begin_backlog(struct backlog *b)
 {
 	const struct peer *first = backlog_first_peer(b);
 	if (heap_has(&b->in_queue))
@@ -161,13 +161,13 @@ static void leave_queue(struct backlog *b)
 	heap_remove(&b->queue->backlogs, &b->in_queue);
 }
 
-static void end(struct backlog *b)
+static void end_backlog(struct backlog *b)
 {
 	struct queue *queue = b->queue;
 	leave_queue(b);
 	list_remove(&b->in_flow);
 	if (queue->backlogs.n > 0 && !is_forgotten(b) && b->start > queue->virtual_time)
-		remember(b);
+		remember_start(b);
 	else
 		backlog_free(b);
 	forget_all_if_empty(queue);
@@ -182,7 +182,7 @@ void backlog_bar(struct backlog *b)
 
 void backlog_unbar(struct backlog *b)
 {
-	begin(b);
+	begin_backlog(b);
 	backlog_show(b->queue);
 }
 
@@ -229,7 +229,7 @@ void backlog_add(struct peer *p)
 		if (b->flow->barred)
 			wait_barred(b);
 		else
-			begin(b);
+			begin_backlog(b);
 	}
 	shelf_add(p);
 	backlog_show(p->queue);
@@ -242,7 +242,7 @@ void backlog_remove(struct peer *p)
 	heap_remove(&b->order, &p->in_order);
 	p->backlog = NULL;
 	if (b->order.n == 0)
-		end(b);
+		end_backlog(b);
 	backlog_show(p->queue);
 }
 

@@ -43,7 +43,7 @@ void claim_part(struct claim *c)
 	free(c);
 }
 
-static void rank(struct claim *c, enum queue_state state)
+static void rank_in_state(struct claim *c, enum queue_state state)
 {
 	uint64_t held = (uint64_t)c->under_way * flow_step(c->flow);
 	heap_put(&c->transport->claims[state], &c->in_turn[state],
@@ -54,7 +54,7 @@ static void rank_again(struct claim *c)
 {
 	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
 		if (heap_has(&c->in_turn[state]))
-			rank(c, (enum queue_state)state);
+			rank_in_state(c, (enum queue_state)state);
 }
 
 void claim_count(struct claim *c, int64_t n)
@@ -75,7 +75,7 @@ void claim_rank(struct claim *c, enum queue_state state)
 	if (c->queues[state].n == 0)
 		heap_remove(&c->transport->claims[state], &c->in_turn[state]);
 	else if (!heap_has(&c->in_turn[state]))
-		rank(c, state);
+		rank_in_state(c, state);
 }
 
 static struct claim *first_in(const struct transport *t, enum queue_state state)

@@ -12,7 +12,7 @@
 /* To the cluster, and no destination's key is like it: those have a space. */
 static const char shared_as[] = "flow/";
 
-static void bar(struct flow *f)
+static void bar_flow(struct flow *f)
 {
 	f->barred = true;
 	list_each (link, tmp, &f->backlogs) {
@@ -25,7 +25,7 @@ static void bar(struct flow *f)
 	}
 }
 
-static void unbar(struct flow *f)
+static void unbar_flow(struct flow *f)
 {
 	f->barred = false;
 	list_each (link, tmp, &f->backlogs) {
@@ -68,7 +68,7 @@ static bool has_time_to_wait_for(const struct flow *f)
 
 static void look_when_even(void *owner);
 
-static void watch(struct flow *f)
+static void set_due_timer(struct flow *f)
 {
 	struct timers *timers = &f->scheduler->loop->timers;
 	if (!has_time_to_wait_for(f)) {
@@ -98,22 +98,22 @@ static void reserve_block(struct flow *f)
 	free(key);
 }
 
-static void look(struct flow *f)
+static void look_at_flow(struct flow *f)
 {
 	if (flow_shares_rate(f))
 		reserve_block(f);
 	if (!f->barred && bar_ms(f) > now_ms_of(f))
-		bar(f);
+		bar_flow(f);
 	else if (f->barred && even_ms(f) <= now_ms_of(f))
-		unbar(f);
-	watch(f);
+		unbar_flow(f);
+	set_due_timer(f);
 }
 
 static void look_when_even(void *owner)
 {
 	struct flow *f = owner;
 	struct scheduler *sched = f->scheduler;
-	look(f);
+	look_at_flow(f);
 	flow_free_unused(f);
 	sched->settle(sched);
 }
@@ -121,7 +121,7 @@ static void look_when_even(void *owner)
 void flow_rate_wait(struct flow *f)
 {
 	if (f->barred && flow_shares_rate(f) && !timer_active(&f->due))
-		look(f);
+		look_at_flow(f);
 }
 
 bool flow_rate_reserved(struct scheduler *sched, struct sharing_want *w)
@@ -134,7 +134,7 @@ bool flow_rate_reserved(struct scheduler *sched, struct sharing_want *w)
 		return false;
 	if (f->pace.wanted) {
 		pace_granted(&f->pace, w->n, w->from_us, w->again_us);
-		look(f);
+		look_at_flow(f);
 	}
 	sharing_want_free(&w);
 	return true;
@@ -148,7 +148,7 @@ void flow_rate_count(struct flow *f)
 		use_reserved(f);
 	else
 		pace_count(&f->pace, rate_of(f), now_ms_of(f));
-	look(f);
+	look_at_flow(f);
 }
 
 void flow_rate_uncount(struct flow *f)
@@ -157,7 +157,7 @@ void flow_rate_uncount(struct flow *f)
 		pace_give_back(&f->pace, rate_of(f), now_ms_of(f));
 	else
 		pace_uncount(&f->pace, rate_of(f));
-	look(f);
+	look_at_flow(f);
 }
 
 void flow_rates_configure(struct scheduler *sched)
@@ -166,7 +166,7 @@ void flow_rates_configure(struct scheduler *sched)
 	HASH_ITER(hh, sched->flows, f, next)
 	{
 		pace_cap(&f->pace, rate_of(f), scheduler_now_ms(sched));
-		look(f);
+		look_at_flow(f);
 		flow_free_unused(f);
 	}
 }

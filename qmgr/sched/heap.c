@@ -18,39 +18,39 @@ void heap_fini(struct heap *h)
 	heap_init(h);
 }
 
-static void set(struct heap *h, size_t slot, const struct heap_slot *s)
+static void set_slot(struct heap *h, size_t slot, const struct heap_slot *s)
 {
 	h->slot[slot] = *s;
 	s->item->slot = slot;
 }
 
-static bool before(const struct heap_slot *a, const struct heap_slot *b)
+static bool is_before(const struct heap_slot *a, const struct heap_slot *b)
 {
 	return heap_key_before(&a->key, &b->key);
 }
 
 static void sift_up(struct heap *h, size_t slot, const struct heap_slot *s)
 {
-	for (; slot > 1 && before(s, &h->slot[slot / 2]); slot /= 2)
-		set(h, slot, &h->slot[slot / 2]);
-	set(h, slot, s);
+	for (; slot > 1 && is_before(s, &h->slot[slot / 2]); slot /= 2)
+		set_slot(h, slot, &h->slot[slot / 2]);
+	set_slot(h, slot, s);
 }
 
 static void sift_down(struct heap *h, size_t slot, const struct heap_slot *s)
 {
 	for (size_t child; (child = slot * 2) <= h->n; slot = child) {
-		if (child < h->n && before(&h->slot[child + 1], &h->slot[child]))
+		if (child < h->n && is_before(&h->slot[child + 1], &h->slot[child]))
 			child++;
-		if (!before(&h->slot[child], s))
+		if (!is_before(&h->slot[child], s))
 			break;
-		set(h, slot, &h->slot[child]);
+		set_slot(h, slot, &h->slot[child]);
 	}
-	set(h, slot, s);
+	set_slot(h, slot, s);
 }
 
-static void settle(struct heap *h, size_t slot, const struct heap_slot *s)
+static void settle_slot(struct heap *h, size_t slot, const struct heap_slot *s)
 {
-	if (slot > 1 && before(s, &h->slot[slot / 2]))
+	if (slot > 1 && is_before(s, &h->slot[slot / 2]))
 		sift_up(h, slot, s);
 	else
 		sift_down(h, slot, s);
@@ -69,7 +69,7 @@ void heap_put(struct heap *h, struct heap_item *it, struct heap_key key)
 {
 	assert(!heap_has(it) || h->slot[it->slot].item == it);
 	size_t slot = heap_has(it) ? it->slot : new_slot(h);
-	settle(h, slot, &(struct heap_slot){key, it});
+	settle_slot(h, slot, &(struct heap_slot){key, it});
 }
 
 void heap_remove(struct heap *h, struct heap_item *it)
@@ -81,5 +81,5 @@ void heap_remove(struct heap *h, struct heap_item *it)
 	it->slot = 0;
 	struct heap_slot last = h->slot[h->n--];
 	if (last.item != it)
-		settle(h, slot, &last);
+		settle_slot(h, slot, &last);
 }

@@ -86,7 +86,7 @@ static struct peer *peer_get(struct job *job, struct way *way)
 }
 
 /* Its numbers have changed: be in the lists that go by them. */
-static void relist(struct peer *p)
+static void relist_peer(struct peer *p)
 {
 	if (p->waiting == 0)
 		list_remove(&p->in_queue);
@@ -152,7 +152,7 @@ static void uncount_selected(struct peer *p)
 }
 
 /* The next hop has moved to other hosts: what waits follows it there. */
-static void follow(struct peer *p)
+static void follow_next_hop(struct peer *p)
 {
 	struct queue *to = p->way->queue;
 	int waiting = p->waiting;
@@ -161,7 +161,7 @@ static void follow(struct peer *p)
 	while (p->granted > 0)
 		peer_ungrant(p);
 	count_waiting(p, -waiting);
-	relist(p);
+	relist_peer(p);
 	p->queue = to;
 	count_waiting(p, waiting);
 }
@@ -202,14 +202,14 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 	bool alone = job->work->envelope->rcpt[recipient].doubts > 0;
 	assert(job->routing > 0);
 	job->routing--;
-	follow(peer);
+	follow_next_hop(peer);
 	if (!list_empty(&peer->entries))
 		e = list_entry(peer->entries.prev, struct entry, in_peer);
 	if (!e || !has_room(e, alone))
 		e = entry_new(peer, alone);
 	make_room(e);
 	e->recipient[e->n++] = recipient;
-	relist(peer);
+	relist_peer(peer);
 	flow_rate_wait(job->work->flow);
 	shelf_resize(job);
 }
@@ -233,7 +233,7 @@ void peer_grant(struct peer *p)
 	assert(peer_selectable(p) > 0);
 	count_selected(p);
 	count_granted(p, 1);
-	relist(p);
+	relist_peer(p);
 	after_selection(p->job);
 }
 
@@ -241,7 +241,7 @@ void peer_ungrant(struct peer *p)
 {
 	assert(p->granted > 0);
 	count_granted(p, -1);
-	relist(p);
+	relist_peer(p);
 	uncount_selected(p);
 }
 
@@ -261,7 +261,7 @@ struct entry *peer_take(struct peer *p)
 	else
 		count_selected(p);
 	count_under_way(p->job, 1);
-	relist(p);
+	relist_peer(p);
 	after_selection(p->job);
 	return e;
 }
@@ -273,7 +273,7 @@ struct entry *peer_drop(struct peer *p)
 	struct entry *e = take_first(p);
 	count_of_flow(p, -1);
 	p->job->selected++;
-	relist(p);
+	relist_peer(p);
 	if (list_empty(&p->job->ready))
 		selection_retire(p->job);
 	return e;
@@ -289,7 +289,7 @@ void job_put_back(struct entry *e)
 	e->conn = NULL;
 	list_prepend(&e->peer->entries, &e->in_peer);
 	count_waiting(e->peer, 1);
-	relist(e->peer);
+	relist_peer(e->peer);
 	uncount_selected(e->peer);
 }
 

@@ -35,7 +35,7 @@ static struct line_place *first_of(struct line_place *p)
 	return p;
 }
 
-static uint64_t count(const struct line_place *p)
+static uint64_t count_places(const struct line_place *p)
 {
 	uint64_t n = 1;
 	for (const struct list *l = p->ring.next; l != &p->ring; l = l->next)
@@ -43,10 +43,10 @@ static uint64_t count(const struct line_place *p)
 	return n;
 }
 
-static void spread(struct line_place *any, void (*moved)(struct line_place *))
+static void spread_places(struct line_place *any, void (*moved)(struct line_place *))
 {
 	struct line_place *p = first_of(any);
-	uint64_t step = LINE_HOME / (count(any) + 1), at = 0;
+	uint64_t step = LINE_HOME / (count_places(any) + 1), at = 0;
 	for (struct list *end = p->ring.prev;; p = place_of(p->ring.next)) {
 		at += step;
 		if (p->at != LINE_HOME) {
@@ -63,7 +63,7 @@ void line_enter(struct line_place *before, struct line_place *newcomer,
 {
 	assert(list_empty(&newcomer->ring) && newcomer->at != LINE_HOME);
 	if (gap_before(before) < 2 * NEWCOMERS_PART)
-		spread(before, moved);
+		spread_places(before, moved);
 	uint64_t gap = gap_before(before);
 	assert(gap >= 2 * NEWCOMERS_PART);
 	newcomer->at = before->at - gap + gap / NEWCOMERS_PART;

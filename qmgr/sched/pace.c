@@ -41,7 +41,7 @@ static int64_t end_us(const struct pace_block *b, const struct conf_rate *r)
 	return b->from_us + b->n * gcra_interval_us(r);
 }
 
-static bool good(const struct pace_block *b, const struct conf_rate *r, int64_t now_ms)
+static bool is_current(const struct pace_block *b, const struct conf_rate *r, int64_t now_ms)
 {
 	return b->n > 0 && end_us(b, r) + PACE_STALE_MS * 1000 > now_ms * 1000;
 }
@@ -50,15 +50,15 @@ int64_t pace_reserved_ms(const struct pace *p, const struct conf_rate *r, int64_
 {
 	if (r->events == 0)
 		return 0;
-	if (good(&p->use, r, now_ms))
+	if (is_current(&p->use, r, now_ms))
 		return (p->use.from_us + 999) / 1000;
-	if (good(&p->next, r, now_ms))
+	if (is_current(&p->next, r, now_ms))
 		return (p->next.from_us + 999) / 1000;
 	int64_t again_ms = (p->again_us + 999) / 1000;
 	return again_ms > now_ms ? again_ms : now_ms + PACE_ANSWER_MS;
 }
 
-static void advance(struct pace *p)
+static void use_next_block(struct pace *p)
 {
 	p->use = p->next;
 	p->next.n = 0;
@@ -69,13 +69,13 @@ void pace_use(struct pace *p, const struct conf_rate *r)
 	if (r->events == 0)
 		return;
 	if (p->use.n == 0)
-		advance(p);
+		use_next_block(p);
 	if (p->use.n == 0)
 		return; /* a rate that a reload has brought, since this one was seen to be due */
 	p->use.n--;
 	p->use.from_us += gcra_interval_us(r);
 	if (p->use.n == 0)
-		advance(p);
+		use_next_block(p);
 }
 
 void pace_keep(struct pace *p, int64_t now_ms)
@@ -105,8 +105,8 @@ int64_t pace_wants(struct pace *p, const struct conf_rate *r, int64_t waiting, i
 {
 	if (r->events == 0)
 		return 0;
-	while (p->use.n + p->next.n > 0 && !good(&p->use, r, now_ms))
-		advance(p);
+	while (p->use.n + p->next.n > 0 && !is_current(&p->use, r, now_ms))
+		use_next_block(p);
 	bool enough = p->next.n > 0 ||
 		      (p->use.n > 0 && end_us(&p->use, r) > (now_ms + PACE_EARLY_MS) * 1000);
 	int64_t more = waiting - p->use.n - p->next.n;
@@ -123,5 +123,5 @@ void pace_granted(struct pace *p, int64_t n, int64_t from_us, int64_t again_us)
 	p->again_us = n > 0 ? 0 : again_us;
 	p->next = (struct pace_block){n, from_us};
 	if (p->use.n == 0)
-		advance(p);
+		use_next_block(p);
 }

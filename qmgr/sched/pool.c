@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-static void lend(struct transport *t, struct job *job)
+static void lend_unused(struct transport *t, struct job *job)
 {
 	if (!job || t->rcpt_unused <= 0)
 		return;
@@ -41,7 +41,7 @@ void pool_return(struct job *job)
 	job->rcpt_limit -= unused;
 	w->rcpt_limit -= unused;
 	t->rcpt_unused += unused;
-	lend(t, t->next_unread);
+	lend_unused(t, t->next_unread);
 }
 
 void pool_enter(struct job *job)
@@ -53,7 +53,7 @@ void pool_enter(struct job *job)
 		if (unread)
 			pool_return(unread);
 	}
-	lend(t, job);
+	lend_unused(t, job);
 }
 
 void pool_leave(struct job *job)
@@ -66,10 +66,10 @@ void pool_leave(struct job *job)
 	job->work->rcpt_limit -= job->rcpt_limit;
 	t->rcpt_unused += job->rcpt_limit;
 	job->rcpt_limit = 0;
-	lend(t, t->next_unread);
+	lend_unused(t, t->next_unread);
 }
 
-static void count(struct job *job, int64_t n)
+static void count_recipients(struct job *job, int64_t n)
 {
 	job->rcpt_count += n;
 	job->work->rcpt_count += n;
@@ -80,12 +80,12 @@ static void count(struct job *job, int64_t n)
 
 void pool_take(struct job *job)
 {
-	count(job, 1);
+	count_recipients(job, 1);
 }
 
 void pool_free(struct job *job, int64_t n)
 {
-	count(job, -n);
+	count_recipients(job, -n);
 	job->transport->scheduler->reader_due = true;
 	pool_return(job);
 }
@@ -101,7 +101,7 @@ void pool_preempted(struct job *job)
 	t->rcpt_unused -= slots;
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t larger_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -117,24 +117,24 @@ static int64_t slots_of(const struct transport *t)
 	return t->settings->recipient_limit + t->settings->extra_recipient_limit;
 }
 
-static int64_t bound(const struct scheduler *sched)
+static int64_t recipient_bound(const struct scheduler *sched)
 {
 	int64_t sum = minimum_of_all(sched);
 	for (const struct transport *t = sched->transports; t; t = t->hh.next)
 		sum += slots_of(t);
-	return larger(sum, sched->conf->queue.message_recipient_limit);
+	return larger_of(sum, sched->conf->queue.message_recipient_limit);
 }
 
 static int64_t bound_of(const struct transport *t)
 {
 	const struct scheduler *sched = t->scheduler;
-	return larger(minimum_of_all(sched) + slots_of(t),
-		      sched->conf->queue.message_recipient_limit);
+	return larger_of(minimum_of_all(sched) + slots_of(t),
+			 sched->conf->queue.message_recipient_limit);
 }
 
 int64_t pool_room(struct scheduler *sched)
 {
-	return bound(sched) - sched->rcpt_count;
+	return recipient_bound(sched) - sched->rcpt_count;
 }
 
 int64_t pool_transport_room(const struct transport *t)
@@ -172,5 +172,5 @@ void pool_check(struct scheduler *sched)
 	for (struct list *l = sched->active.next; l != &sched->active; l = l->next)
 		in_messages += list_entry(l, struct work, in_active)->rcpt_count;
 	assert(in_memory == sched->rcpt_count && in_messages == in_memory &&
-	       in_memory <= bound(sched));
+	       in_memory <= recipient_bound(sched));
 }

@@ -62,7 +62,7 @@ void preempt_push(struct stack *current, struct stack *child, int64_t needed,
 
 /* Children of a job that leaves the stack: without anybody to adopt them they stay where they are,
  * and owe nobody. */
-static void adopt(struct stack *from, struct stack *parent)
+static void adopt_children(struct stack *from, struct stack *parent)
 {
 	list_each (link, tmp, &from->children) {
 		struct stack *child = list_entry(link, struct stack, sibling);
@@ -80,7 +80,7 @@ void preempt_pop(struct stack *s, const struct conf_transport *t)
 	if (parent && s->level == parent->level + 1)
 		parent->available -= s->used * t->delivery_slot_cost;
 	list_remove(&s->sibling);
-	adopt(s, parent);
+	adopt_children(s, parent);
 	s->parent = NULL;
 	s->level = 0;
 }

@@ -43,13 +43,13 @@ void selection_fini_queue(struct queue *queue)
 	queue->transport->nqueue[QUEUE_QUIET]--;
 }
 
-static void enter(struct peer *p)
+static void enter_ready(struct peer *p)
 {
 	list_append(&p->job->ready, &p->in_ready);
 	backlog_add(p);
 }
 
-static void leave(struct peer *p)
+static void leave_ready(struct peer *p)
 {
 	if (heap_has(&p->backlog->in_queue) && p->queue->backlogs.n == 1 &&
 	    p->backlog->order.n == 1)
@@ -63,9 +63,9 @@ void selection_update(struct peer *p)
 	if ((peer_selectable(p) > 0) == heap_has(&p->in_order))
 		return;
 	if (heap_has(&p->in_order))
-		leave(p);
+		leave_ready(p);
 	else
-		enter(p);
+		enter_ready(p);
 }
 
 void selection_set(struct queue *queue, enum queue_state state)
@@ -132,7 +132,7 @@ static void try_to_preempt(struct job *current, bool may_open)
 		move_in_front(current, best);
 }
 
-static struct peer *first(const struct transport *t, bool may_open)
+static struct peer *first_of_transport(const struct transport *t, bool may_open)
 {
 	enum queue_state state;
 	const struct claim *c = claim_first(t, may_open, &state);
@@ -144,11 +144,11 @@ static struct peer *first(const struct transport *t, bool may_open)
 
 struct peer *selection_next(struct transport *t, bool may_open)
 {
-	struct peer *p = first(t, may_open);
+	struct peer *p = first_of_transport(t, may_open);
 	if (!p)
 		return NULL;
 	try_to_preempt(p->job, may_open);
-	return first(t, may_open);
+	return first_of_transport(t, may_open);
 }
 
 void selection_took_turn(struct peer *p)

@@ -90,14 +90,14 @@ static void shelf_free(struct shelf *shelf)
 	free(shelf);
 }
 
-static void offer(struct shelf *shelf)
+static void enter_size(struct shelf *shelf)
 {
 	struct shelf_size *s = size_get(shelf->backlog->claim, shelf->size);
 	heap_put(&s->shelves[shelf->backlog->queue->state], &shelf->in_sizes,
 		 heap_first_key(&shelf->peers));
 }
 
-static void withdraw(struct shelf *shelf)
+static void leave_size(struct shelf *shelf)
 {
 	struct claim *c = shelf->backlog->claim;
 	if (!heap_has(&shelf->in_sizes))
@@ -112,9 +112,9 @@ static void first_changed(struct shelf *shelf)
 {
 	bool offered = shelf->backlog->queue->stands == shelf->backlog;
 	if (offered && shelf->peers.n > 0)
-		offer(shelf);
+		enter_size(shelf);
 	else if (offered)
-		withdraw(shelf);
+		leave_size(shelf);
 }
 
 void shelf_add(struct peer *p)
@@ -139,13 +139,13 @@ void shelf_remove(struct peer *p)
 void shelf_offer(struct backlog *b)
 {
 	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
-		offer(shelf);
+		enter_size(shelf);
 }
 
 void shelf_withdraw(struct backlog *b)
 {
 	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
-		withdraw(shelf);
+		leave_size(shelf);
 }
 
 void shelf_resize(struct job *job)

@@ -18,7 +18,7 @@ static void take_settings(struct transport *t, struct conf *conf,
 	conf_unref(old);
 }
 
-static struct metric_cell *counter(const char *title, int class)
+static struct metric_cell *outcome_cell(const char *title, int class)
 {
 	return metric_cell(FAMILY_deliveries, verdict_class_name((enum verdict_class) class),
 			   title);
@@ -29,7 +29,7 @@ void transports_count(const struct conf *conf)
 {
 	for (int i = 0; i < conf->ntransport; i++)
 		for (int class = 0; class < VERDICT_CLASSES; class ++)
-			counter(conf->transport[i].title, class);
+			outcome_cell(conf->transport[i].title, class);
 }
 
 struct transport *transport_get(struct scheduler *sched, const struct conf_transport *settings)
@@ -51,7 +51,7 @@ struct transport *transport_get(struct scheduler *sched, const struct conf_trans
 	selection_init(t);
 	take_settings(t, sched->conf, settings);
 	for (int class = 0; class < VERDICT_CLASSES; class ++)
-		t->outcome[class] = counter(t->title, class);
+		t->outcome[class] = outcome_cell(t->title, class);
 	t->rcpt_unused = t->settings->recipient_limit;
 	HASH_ADD_KEYPTR(hh, sched->transports, t->title, strlen(t->title), t);
 	return t;

@@ -13,7 +13,7 @@ void window_revive(struct window *w, const struct conf_transport *t)
 	window_init(w, t);
 }
 
-static double feedback(const struct conf_feedback *f, int concurrency)
+static double feedback_of(const struct conf_feedback *f, int concurrency)
 {
 	switch (f->form) {
 	case FEEDBACK_CONCURRENCY:
@@ -36,7 +36,7 @@ void window_on_success(struct window *w, const struct conf_transport *t, int bus
 	if (w->concurrency >= busy + t->initial_destination_concurrency)
 		return;
 
-	w->success += feedback(&t->destination_concurrency_positive_feedback, w->concurrency);
+	w->success += feedback_of(&t->destination_concurrency_positive_feedback, w->concurrency);
 	while (w->success >= 1) { /* hysteresis 1, at the end of a sequence */
 		w->concurrency++;
 		w->failure = 0;
@@ -53,7 +53,7 @@ void window_narrow(struct window *w, const struct conf_transport *t)
 		return;
 	/* DIFFERS: as the pseudocode, not as the program, which rounds by half a step and does not
 	 * reproduce the published tables. */
-	w->failure -= feedback(&t->destination_concurrency_negative_feedback, w->concurrency);
+	w->failure -= feedback_of(&t->destination_concurrency_negative_feedback, w->concurrency);
 	while (w->failure < 0) { /* hysteresis 1, at the beginning of a sequence */
 		w->concurrency--;
 		w->failure += 1;

@@ -26,7 +26,7 @@ static void begin_filter(struct milter_chain *c)
 }
 
 /* True: the verdict is there. */
-static bool run(struct milter_chain *c)
+static bool run_filters(struct milter_chain *c)
 {
 	while (c->at < c->n) {
 		switch (milter_filter_advance(&c->filter[c->at], filter_event)) {
@@ -46,21 +46,21 @@ static bool run(struct milter_chain *c)
 /* After this the chain may be gone. */
 static void go_on(struct milter_chain *c)
 {
-	if (run(c))
+	if (run_filters(c))
 		c->edges->done(c->owner);
 }
 
-static void stop(struct milter_chain *c)
+static void stop_chain(struct milter_chain *c)
 {
 	c->at = c->n;
 	c->edges->done(c->owner);
 }
 
 /* Either the verdict, or on to the next filter. */
-static void conclude(struct milter_chain *c, enum step step)
+static void conclude_filter(struct milter_chain *c, enum step step)
 {
 	if (step == STEP_STOPS) {
-		stop(c);
+		stop_chain(c);
 		return;
 	}
 	c->at++;
@@ -68,7 +68,7 @@ static void conclude(struct milter_chain *c, enum step step)
 	go_on(c);
 }
 
-static void answered(struct filter *f, const struct milter_answer *a)
+static void take_answer(struct filter *f, const struct milter_answer *a)
 {
 	struct milter_chain *c = f->chain;
 	enum milter_event event = f->link->engine.asked;
@@ -77,16 +77,16 @@ static void answered(struct filter *f, const struct milter_answer *a)
 	if (milter_filter_obey(f, event, a, &step))
 		go_on(c);
 	else if (step != STEP_WAITS)
-		conclude(c, step);
+		conclude_filter(c, step);
 }
 
-static bool change(struct filter *f, const struct milter_answer *a)
+static bool take_change(struct filter *f, const struct milter_answer *a)
 {
 	struct milter_chain *c = f->chain;
 	const char *wrong =
 		++f->changes > CHANGES_MAX ? "it changes too much" : c->edges->change(c->owner, a);
 	if (wrong)
-		conclude(c, milter_filter_failed(f, wrong));
+		conclude_filter(c, milter_filter_failed(f, wrong));
 	return !wrong;
 }
 
@@ -106,7 +106,7 @@ static bool is_at_work(const struct filter *f)
 	return c->at < c->n && f == &c->filter[c->at] && f->state == FILTER_WORKS && !c->settling;
 }
 
-static void lost(struct filter *f)
+static void lose_link(struct filter *f)
 {
 	struct milter_chain *c = f->chain;
 	char *why = mem_strdup(f->link->why);
@@ -118,7 +118,7 @@ static void lost(struct filter *f)
 		return;
 	}
 	if (is_at_work(f)) {
-		conclude(c, milter_filter_failed(f, why));
+		conclude_filter(c, milter_filter_failed(f, why));
 	} else {
 		bool message = f->told & MILTER_BIT(MAIL);
 		milter_link_drop(&f->link);
@@ -142,12 +142,12 @@ static bool filter_event(void *owner, enum milter_link_event event, const struct
 			go_on(c);
 		return true;
 	case MILTER_LINK_CHANGE:
-		return change(f, a);
+		return take_change(f, a);
 	case MILTER_LINK_ANSWER:
-		answered(f, a);
+		take_answer(f, a);
 		return true;
 	default:
-		lost(f);
+		lose_link(f);
 		return true;
 	}
 }
@@ -218,7 +218,7 @@ bool milter_chain_more(const struct milter_chain *c)
 	return false;
 }
 
-static bool begin(struct milter_chain *c, enum milter_event event)
+static bool begin_event(struct milter_chain *c, enum milter_event event)
 {
 	assert(c->at == c->n && !c->settling);
 	c->event = event;
@@ -230,10 +230,10 @@ static bool begin(struct milter_chain *c, enum milter_event event)
 	}
 	c->at = 0;
 	begin_filter(c);
-	return run(c);
+	return run_filters(c);
 }
 
-static void forget(struct milter_chain *c, enum milter_event event)
+static void forget_event(struct milter_chain *c, enum milter_event event)
 {
 	for (int i = 0; i < c->n; i++)
 		c->filter[i].told &= ~(1U << event);
@@ -252,15 +252,15 @@ bool milter_chain_connect(struct milter_chain *c, const char *name, const union 
 		milter_put_number(&c->connect, (uint32_t)address_port(client), 2);
 		milter_put_text(&c->connect, address_text(client, address));
 	}
-	return begin(c, MILTER_CONNECT);
+	return begin_event(c, MILTER_CONNECT);
 }
 
 bool milter_chain_helo(struct milter_chain *c, const char *name)
 {
 	buf_clear(&c->helo);
 	milter_put_text(&c->helo, name);
-	forget(c, MILTER_HELO);
-	return begin(c, MILTER_HELO);
+	forget_event(c, MILTER_HELO);
+	return begin_event(c, MILTER_HELO);
 }
 
 /* An argument each: the path, and what stands between blanks behind it. */
@@ -279,33 +279,33 @@ static void put_arguments(struct buf *to, const char *path, const char *paramete
 bool milter_chain_mail(struct milter_chain *c, const char *path, const char *parameters)
 {
 	put_arguments(&c->mail, path, parameters);
-	return begin(c, MILTER_MAIL);
+	return begin_event(c, MILTER_MAIL);
 }
 
 bool milter_chain_rcpt(struct milter_chain *c, const char *path, const char *parameters)
 {
 	put_arguments(&c->data, path, parameters);
-	return begin(c, MILTER_RCPT);
+	return begin_event(c, MILTER_RCPT);
 }
 
 bool milter_chain_data(struct milter_chain *c)
 {
 	buf_clear(&c->data);
-	return begin(c, MILTER_DATA);
+	return begin_event(c, MILTER_DATA);
 }
 
 bool milter_chain_unknown(struct milter_chain *c, const char *line)
 {
 	buf_clear(&c->data);
 	milter_put_text(&c->data, line);
-	return begin(c, MILTER_UNKNOWN);
+	return begin_event(c, MILTER_UNKNOWN);
 }
 
 bool milter_chain_content(struct milter_chain *c, const struct draft *d, const int *hidden)
 {
 	c->draft = d;
 	c->hidden = hidden;
-	return begin(c, MILTER_END_OF_BODY);
+	return begin_event(c, MILTER_END_OF_BODY);
 }
 
 bool milter_chain_go_on(struct milter_chain *c)
@@ -314,7 +314,7 @@ bool milter_chain_go_on(struct milter_chain *c)
 	c->settling = false;
 	c->at++;
 	begin_filter(c);
-	return run(c);
+	return run_filters(c);
 }
 
 /* It owes an answer, to what nobody asks any more; or has to be told that the message is none. */

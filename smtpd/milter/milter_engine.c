@@ -180,7 +180,7 @@ void milter_engine_again(struct milter_engine *e, struct buf *out)
 	milter_engine_hello(e, out);
 }
 
-static enum milter_says fault(struct milter_engine *e, const char *what)
+static enum milter_says set_fault(struct milter_engine *e, const char *what)
 {
 	e->state = MILTER_FAULTY;
 	e->fault = what;
@@ -217,7 +217,7 @@ static uint32_t take_number(struct cursor *c)
 }
 
 /* Lists of macros may stand behind the three numbers. */
-static enum milter_says negotiated(struct milter_engine *e, struct cursor *c)
+static enum milter_says take_negotiation(struct milter_engine *e, struct cursor *c)
 {
 	e->version = take_number(c);
 	e->actions = take_number(c);
@@ -226,14 +226,14 @@ static enum milter_says negotiated(struct milter_engine *e, struct cursor *c)
 		uint32_t stage = take_number(c);
 		const char *list = take_text(c, false);
 		if (!c->good || stage >= MILTER_STAGES)
-			return fault(e, "its list of macros is none");
+			return set_fault(e, "its list of macros is none");
 		free(e->macros[stage]);
 		e->macros[stage] = mem_strdup(list);
 	}
 	if (!c->good)
-		return fault(e, "its negotiation is cut short");
+		return set_fault(e, "its negotiation is cut short");
 	if (e->version < MILTER_VERSION_LEAST || e->version > MILTER_VERSION)
-		return fault(e, "it speaks another version of the protocol");
+		return set_fault(e, "it speaks another version of the protocol");
 	/* What was not offered does not hold, whatever it says. */
 	e->actions &= MILTER_ACTIONS;
 	e->steps &= MILTER_STEPS;
@@ -294,14 +294,14 @@ static const char *fault_of_change(const struct milter_answer *a)
 	}
 }
 
-static enum milter_says change(struct milter_engine *e, enum milter_change_kind kind,
-			       struct cursor *c, struct milter_answer *a)
+static enum milter_says take_change(struct milter_engine *e, enum milter_change_kind kind,
+				    struct cursor *c, struct milter_answer *a)
 {
 	const struct change_row *row = &changes[kind];
 	if (e->asked != MILTER_END_OF_BODY)
-		return fault(e, "it changes a message that it has not seen whole");
+		return set_fault(e, "it changes a message that it has not seen whole");
 	if (!(e->actions & row->action))
-		return fault(e, "it changes what it has not asked to change");
+		return set_fault(e, "it changes what it has not asked to change");
 	a->change = kind;
 	a->leading_space = e->steps & MILTER_LEADING_SPACE;
 	if (row->number)
@@ -314,9 +314,9 @@ static enum milter_says change(struct milter_engine *e, enum milter_change_kind 
 		c->at = c->end;
 	}
 	if (!c->good || c->at != c->end)
-		return fault(e, "a change is cut short, or too long");
+		return set_fault(e, "a change is cut short, or too long");
 	const char *wrong = fault_of_change(a);
-	return wrong ? fault(e, wrong) : MILTER_SAYS_CHANGE;
+	return wrong ? set_fault(e, wrong) : MILTER_SAYS_CHANGE;
 }
 
 /* "550 5.7.1 text", or "550-5.7.1 text" and further lines. Returns where the next line begins; NULL: that
@@ -369,48 +369,48 @@ static bool has_message(enum milter_event event)
 	return event != MILTER_CONNECT && event != MILTER_HELO && event != MILTER_UNKNOWN;
 }
 
-static enum milter_says answer(struct milter_engine *e, enum milter_answer_kind kind,
-			       struct cursor *c, struct milter_answer *a)
+static enum milter_says take_answer(struct milter_engine *e, enum milter_answer_kind kind,
+				    struct cursor *c, struct milter_answer *a)
 {
 	a->kind = kind;
 	if (kind == MILTER_ANSWER_REPLY) {
 		const char *text = take_text(c, false);
 		if (!c->good || !take_reply(e, text))
-			return fault(e, "its reply for the client is none");
+			return set_fault(e, "its reply for the client is none");
 		a->reply = buf_cstr(&e->reply);
 	}
 	if (c->at != c->end)
-		return fault(e, "an answer is too long");
+		return set_fault(e, "an answer is too long");
 	if (kind == MILTER_ANSWER_PROGRESS)
 		return MILTER_SAYS_WAIT;
 	if (kind == MILTER_ANSWER_SKIP && (e->asked != MILTER_BODY || !(e->steps & MILTER_SKIP)))
-		return fault(e, "it skips what is no body");
+		return set_fault(e, "it skips what is no body");
 	if (kind == MILTER_ANSWER_DISCARD && !has_message(e->asked))
-		return fault(e, "it discards, and there is no message");
+		return set_fault(e, "it discards, and there is no message");
 	e->state = MILTER_IDLE;
 	return MILTER_SAYS_ANSWER;
 }
 
-static enum milter_says obey(struct milter_engine *e, struct milter_answer *a)
+static enum milter_says obey_packet(struct milter_engine *e, struct milter_answer *a)
 {
 	const char *bytes = buf_data(&e->in) + HEAD;
 	struct cursor c = {bytes + 1, bytes - HEAD + buf_len(&e->in), true};
 	*a = (struct milter_answer){.text = {"", ""}};
 	if (e->state == MILTER_NEGOTIATING)
-		return *bytes == MILTER_NEGOTIATE ? negotiated(e, &c)
-						  : fault(e, "that is no filter");
+		return *bytes == MILTER_NEGOTIATE ? take_negotiation(e, &c)
+						  : set_fault(e, "that is no filter");
 	if (e->state != MILTER_ASKED)
-		return fault(e, "it speaks without being asked");
+		return set_fault(e, "it speaks without being asked");
 	for (int i = 0; i < MILTER_ANSWER_COUNT; i++)
 		if (answers[i] == *bytes)
-			return answer(e, (enum milter_answer_kind)i, &c, a);
+			return take_answer(e, (enum milter_answer_kind)i, &c, a);
 	for (int i = 0; i < MILTER_CHANGE_COUNT; i++)
 		if (changes[i].command == *bytes)
-			return change(e, (enum milter_change_kind)i, &c, a);
-	return fault(e, "it says what is no part of the protocol");
+			return take_change(e, (enum milter_change_kind)i, &c, a);
+	return set_fault(e, "it says what is no part of the protocol");
 }
 
-static void fill(struct milter_engine *e, struct buf *from, size_t want)
+static void fill_packet(struct milter_engine *e, struct buf *from, size_t want)
 {
 	size_t have = buf_len(&e->in), len = buf_len(from);
 	if (have >= want || len == 0)
@@ -427,19 +427,19 @@ enum milter_says milter_engine_take(struct milter_engine *e, struct buf *from,
 		return MILTER_SAYS_FAULT;
 	buf_consume(&e->in, e->taken);
 	e->taken = 0;
-	fill(e, from, HEAD);
+	fill_packet(e, from, HEAD);
 	if (buf_len(&e->in) < HEAD)
 		return MILTER_SAYS_NOTHING;
 	uint32_t len = read_number(buf_data(&e->in));
 	if (len == 0 || len > MILTER_PACKET_MAX)
-		return fault(e, "a length that no packet has");
-	fill(e, from, HEAD + len);
+		return set_fault(e, "a length that no packet has");
+	fill_packet(e, from, HEAD + len);
 	if (buf_len(&e->in) < HEAD + len)
 		return MILTER_SAYS_NOTHING;
 	e->taken = HEAD + len;
-	enum milter_says says = obey(e, a);
+	enum milter_says says = obey_packet(e, a);
 	bool ends = says == MILTER_SAYS_ANSWER || says == MILTER_SAYS_READY;
 	if (ends && buf_len(from) > 0)
-		return fault(e, "it speaks without being asked");
+		return set_fault(e, "it speaks without being asked");
 	return says;
 }

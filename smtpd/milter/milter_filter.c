@@ -101,7 +101,7 @@ enum step milter_filter_failed(struct filter *f, const char *why)
 }
 
 /* What it is to be told next for the event at work; MILTER_EVENT_COUNT: nothing. */
-static enum milter_event due(const struct filter *f)
+static enum milter_event due_event(const struct filter *f)
 {
 	const struct milter_chain *c = f->chain;
 	if (f->done)
@@ -160,7 +160,7 @@ enum step milter_filter_broken(struct filter *f, int error)
 }
 
 /* Tell it one thing. STEP_WAITS: for its answer, or until it has read more. */
-static enum step tell(struct filter *f, enum milter_event event)
+static enum step tell_event(struct filter *f, enum milter_event event)
 {
 	struct milter_chain *c = f->chain;
 	if (milter_link_full(f->link))
@@ -184,7 +184,7 @@ static enum step tell(struct filter *f, enum milter_event event)
 }
 
 /* What has been said holds, whoever is asked. */
-static enum step settled(struct filter *f)
+static enum step settled_step(struct filter *f)
 {
 	bool unknown = f->chain->event == MILTER_UNKNOWN;
 	if (f->state == FILTER_REFUSES_SESSION && !unknown)
@@ -199,7 +199,7 @@ enum step milter_filter_advance(struct filter *f, milter_link_handler *handler)
 {
 	struct milter_chain *c = f->chain;
 	if (f->state != FILTER_WORKS)
-		return settled(f);
+		return settled_step(f);
 	if (!f->link) {
 		f->link = milter_link_get(c->milters, f->conf, handler, f);
 		if (!f->link)
@@ -208,8 +208,8 @@ enum step milter_filter_advance(struct filter *f, milter_link_handler *handler)
 	if (!f->link->ready)
 		return STEP_WAITS;
 	enum milter_event event;
-	while ((event = due(f)) != MILTER_EVENT_COUNT) {
-		enum step step = tell(f, event);
+	while ((event = due_event(f)) != MILTER_EVENT_COUNT) {
+		enum step step = tell_event(f, event);
 		if (step != STEP_NEXT)
 			return step;
 	}

@@ -26,7 +26,7 @@ static struct {
 	struct list rows;
 } all = {PTHREAD_MUTEX_INITIALIZER, {&all.rows, &all.rows}};
 
-static struct row *find(const char *name)
+static struct row *find_row(const char *name)
 {
 	list_each (link, tmp, &all.rows)
 		if (strcmp(list_entry(link, struct row, link)->name, name) == 0)
@@ -36,7 +36,7 @@ static struct row *find(const char *name)
 
 static struct row *row_of(const char *name)
 {
-	struct row *r = find(name);
+	struct row *r = find_row(name);
 	if (r)
 		return r;
 	r = mem_zalloc(sizeof *r);
@@ -55,7 +55,7 @@ enum condition milter_health_condition(const struct conf_milter *c)
 }
 
 /* True: this is news. */
-static bool turn(struct row *r, bool away)
+static bool turn_row(struct row *r, bool away)
 {
 	if (r->is.away == away)
 		return false;
@@ -84,7 +84,7 @@ void milter_health_broke(const struct conf_milter *c, enum milter_fault fault, c
 	}
 	note_failure(r, fault, why);
 	metric_cell_add(metric_cell(FAMILY_milter_failures, c->title, NULL), 1);
-	if (turn(r, true))
+	if (turn_row(r, true))
 		log_event(LOG_LEVEL_ERROR, "milter", "milter", c->title, "address", c->address,
 			  "state", "away", "reason", why, NULL);
 	condition_set(milter_health_condition(c), c->title, why);
@@ -95,7 +95,7 @@ static void come_back(struct row *r, const struct conf_milter *c)
 {
 	if (r->gone)
 		return;
-	if (turn(r, false))
+	if (turn_row(r, false))
 		log_event(LOG_LEVEL_INFO, "milter", "milter", c->title, "address", c->address,
 			  "state", "ready", NULL);
 	condition_clear(CONDITION_filter_defers, c->title);
@@ -151,7 +151,7 @@ void milter_health_answered(const char *name, enum milter_answer_kind kind, cons
 void milter_health_take(const char *name, struct milter_health *to)
 {
 	pthread_mutex_lock(&all.lock);
-	const struct row *r = find(name);
+	const struct row *r = find_row(name);
 	*to = r ? r->is : (struct milter_health){0};
 	to->why = r && r->is.why ? mem_strdup(r->is.why) : NULL;
 	pthread_mutex_unlock(&all.lock);

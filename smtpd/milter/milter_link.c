@@ -102,20 +102,20 @@ static struct milter_site *find_site(struct milters *m, const struct conf_milter
 	return s;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t least_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* It has given a sign of life. */
-static void restart(struct milter_link *l)
+static void restart_deadline(struct milter_link *l)
 {
 	int64_t left = l->until_ms - clock_steady_ms();
-	left = least(left, l->timeout_ms);
+	left = least_of(left, l->timeout_ms);
 	loop_timer_in(loop_of(l), &l->deadline, left > 1 ? left : 1);
 }
 
-static void fail(struct milter_link *l, const char *why)
+static void fail_link(struct milter_link *l, const char *why)
 {
 	struct milter_site *s = l->site;
 	timer_stop(&loop_of(l)->timers, &l->deadline);
@@ -125,7 +125,7 @@ static void fail(struct milter_link *l, const char *why)
 	}
 	if (!l->ready && s->until_ms <= clock_steady_ms()) {
 		s->until_ms = clock_steady_ms() + s->rest_ms;
-		s->rest_ms = least(s->rest_ms * 2, REST_MOST_MS);
+		s->rest_ms = least_of(s->rest_ms * 2, REST_MOST_MS);
 	}
 	l->why = why;
 	l->event(l->owner, MILTER_LINK_FAILED, NULL);
@@ -153,7 +153,7 @@ static void become_ready(struct milter_link *l)
 
 /* After an answer, or once it is ready, whoever has it may drop it, and all that refers to it: nothing of
  * it is touched afterwards. */
-static void hear(struct milter_link *l)
+static void hear_answers(struct milter_link *l)
 {
 	struct milter_answer a;
 	for (;;) {
@@ -165,13 +165,13 @@ static void hear(struct milter_link *l)
 			return;
 		case MILTER_SAYS_CHANGE:
 			l->reused = false;
-			restart(l);
+			restart_deadline(l);
 			if (!l->event(l->owner, MILTER_LINK_CHANGE, &a))
 				return;
 			break;
 		case MILTER_SAYS_WAIT:
 			l->reused = false;
-			restart(l);
+			restart_deadline(l);
 			break;
 		case MILTER_SAYS_ANSWER:
 			l->reused = false;
@@ -181,7 +181,7 @@ static void hear(struct milter_link *l)
 			l->event(l->owner, MILTER_LINK_ANSWER, &a);
 			return;
 		case MILTER_SAYS_FAULT:
-			fail(l, l->engine.fault);
+			fail_link(l, l->engine.fault);
 			return;
 		}
 	}
@@ -197,19 +197,19 @@ static void on_event(void *owner, enum stream_event event)
 		stream_flush(l->stream);
 		break;
 	case STREAM_DATA:
-		hear(l);
+		hear_answers(l);
 		break;
 	case STREAM_DRAINED:
 		if (timer_active(&l->deadline))
-			restart(l);
+			restart_deadline(l);
 		if (l->owner && l->ready)
 			l->event(l->owner, MILTER_LINK_DRAINED, NULL);
 		break;
 	case STREAM_EOF:
-		fail(l, "it has closed the connection");
+		fail_link(l, "it has closed the connection");
 		break;
 	case STREAM_ERROR:
-		fail(l, stream_error(l->stream));
+		fail_link(l, stream_error(l->stream));
 		break;
 	default:
 		break;
@@ -222,7 +222,7 @@ static void on_deadline(void *owner)
 	magic_check(l, LINK_MAGIC);
 	if (!l->ready && !l->owner)
 		l->site->no_reuse_ms = clock_steady_ms() + NO_REUSE_MS;
-	fail(l, l->ready ? "it does not answer" : "it cannot be reached, or is silent");
+	fail_link(l, l->ready ? "it does not answer" : "it cannot be reached, or is silent");
 }
 
 static struct milter_link *link_new(struct milter_site *s)
@@ -267,7 +267,7 @@ struct milter_link *milter_link_get(struct milters *m, const struct conf_milter 
 	milter_link_patience(l);
 	if (!l->ready) {
 		l->until_ms = clock_steady_ms() + l->timeout_ms;
-		restart(l);
+		restart_deadline(l);
 	}
 	return l;
 }
@@ -288,7 +288,7 @@ bool milter_link_ask(struct milter_link *l, enum milter_event event, const void 
 	bool answers = milter_engine_ask(&l->engine, event, data, len, stream_out(l->stream));
 	l->asked_us = clock_steady_us();
 	if (answers || milter_link_full(l))
-		restart(l);
+		restart_deadline(l);
 	/* A header, or a body, goes out in few writes where nothing is said to its parts. */
 	bool part = event == MILTER_HEADER || event == MILTER_BODY;
 	if (answers || !part || buf_len(stream_out(l->stream)) > STREAM_LOW)

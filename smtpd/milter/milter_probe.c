@@ -14,7 +14,7 @@ struct milter_probe {
 	void *owner;
 };
 
-static bool heard(void *owner, enum milter_link_event event, const struct milter_answer *a)
+static bool hear_link(void *owner, enum milter_link_event event, const struct milter_answer *a)
 {
 	struct milter_probe *p = owner;
 	(void)a;
@@ -35,7 +35,7 @@ struct milter_probe *milter_probe_begin(struct loop *loop, const struct conf_mil
 		p->patient.timeout = MILTER_PROBE_MS;
 	p->done = done;
 	p->owner = owner;
-	p->link = milter_link_get(p->milters, &p->patient, heard, p);
+	p->link = milter_link_get(p->milters, &p->patient, hear_link, p);
 	return p;
 }
 

@@ -14,7 +14,7 @@ static void finish_message(struct filter *f)
 	milter_content_fini(&f->content);
 }
 
-static enum step refused(struct filter *f, enum milter_event event, const char *reply)
+static enum step take_refusal(struct filter *f, enum milter_event event, const char *reply)
 {
 	struct milter_chain *c = f->chain;
 	const char *action = reply[0] == '4' ? "tempfail" : "reject";
@@ -32,7 +32,7 @@ static enum step refused(struct filter *f, enum milter_event event, const char *
 	return milter_filter_refuse(f, reply);
 }
 
-static enum step accepted(struct filter *f, enum milter_event event)
+static enum step take_acceptance(struct filter *f, enum milter_event event)
 {
 	if (event == MILTER_CONNECT || event == MILTER_HELO) {
 		milter_filter_move(f, FILTER_ACCEPTS_SESSION);
@@ -43,7 +43,7 @@ static enum step accepted(struct filter *f, enum milter_event event)
 	return STEP_NEXT;
 }
 
-static enum step discarded(struct filter *f)
+static enum step take_discard(struct filter *f)
 {
 	struct milter_chain *c = f->chain;
 	c->edges->tell(c->owner, f->conf->title, "discard", NULL);
@@ -75,22 +75,22 @@ bool milter_filter_obey(struct filter *f, enum milter_event event, const struct 
 	case MILTER_ANSWER_ACCEPT:
 		*step = event == MILTER_END_OF_BODY ? make_changes(f) : STEP_NEXT;
 		if (*step == STEP_NEXT || *step == STEP_WAITS)
-			accepted(f, event);
+			take_acceptance(f, event);
 		return event == MILTER_UNKNOWN;
 	case MILTER_ANSWER_REJECT:
-		*step = refused(f, event, MILTER_REJECTED);
+		*step = take_refusal(f, event, MILTER_REJECTED);
 		return false;
 	case MILTER_ANSWER_TEMPFAIL:
-		*step = refused(f, event, MILTER_TEMPFAILED);
+		*step = take_refusal(f, event, MILTER_TEMPFAILED);
 		return false;
 	case MILTER_ANSWER_REPLY:
-		*step = refused(f, event, a->reply);
+		*step = take_refusal(f, event, a->reply);
 		return false;
 	case MILTER_ANSWER_SHUTDOWN:
-		*step = refused(f, event, MILTER_SHUT_DOWN);
+		*step = take_refusal(f, event, MILTER_SHUT_DOWN);
 		return false;
 	case MILTER_ANSWER_DISCARD:
-		*step = discarded(f);
+		*step = take_discard(f);
 		return false;
 	case MILTER_ANSWER_GIVE_UP:
 		*step = milter_filter_failed(f, "it has given up");
