@@ -15,7 +15,7 @@ const char *options_default_conf(void)
 	return file && *file ? file : "/etc/sluice/sluice.conf";
 }
 
-static _Noreturn void help(const struct options *o)
+static _Noreturn void exit_with_help(const struct options *o)
 {
 	fputs(o->usage, stdout);
 	exit(STATUS_DONE);
@@ -40,7 +40,7 @@ void options_fault(struct buf *error, int option, char **argv)
 		buf_printf(error, "there is no option %s", is_short ? letter : word);
 }
 
-static void begin(struct options *o)
+static void begin_options(struct options *o)
 {
 	o->begun = true;
 	o->conf_file = options_default_conf();
@@ -60,7 +60,7 @@ static _Noreturn void wrong_option(const struct options *o, int option, char **a
 int options_next(struct options *o, int argc, char **argv)
 {
 	if (!o->begun)
-		begin(o);
+		begin_options(o);
 	for (;;) {
 		int option = getopt_long(argc, argv, o->with_colon, o->longs, NULL);
 		switch (option) {
@@ -68,7 +68,7 @@ int options_next(struct options *o, int argc, char **argv)
 			o->conf_file = optarg;
 			break;
 		case OPTION_HELP:
-			help(o);
+			exit_with_help(o);
 		case '?':
 		case ':':
 			wrong_option(o, option, argv);

@@ -24,7 +24,7 @@ static bool read_from(const struct draft *d, struct address_list *to, struct buf
 }
 
 /* May this login send as that address? As of senders in the envelope. */
-static bool may(const struct passage *p, const char *address)
+static bool may_send_as(const struct passage *p, const char *address)
 {
 	const struct conf *c = p->conf;
 	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
@@ -63,7 +63,7 @@ static void look_at(struct authors *a, const struct mailaddr *address, const cha
 	if (strcmp(a->domain, domain) != 0)
 		a->ours = has_keys(a->passage->conf, domain) || a->ours;
 	snprintf(a->domain, sizeof a->domain, "%s", domain);
-	if (!may(a->passage, address->text))
+	if (!may_send_as(a->passage, address->text))
 		a->denied = text;
 }
 

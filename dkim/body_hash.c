@@ -16,7 +16,7 @@ struct form {
 	EVP_MD_CTX *digest;
 };
 
-static void digest(void *owner, const char *bytes, size_t len)
+static void digest_bytes(void *owner, const char *bytes, size_t len)
 {
 	struct form *f = owner;
 	EVP_DigestUpdate(f->digest, bytes, len);
@@ -24,7 +24,7 @@ static void digest(void *owner, const char *bytes, size_t len)
 
 static bool form_begin(struct form *f, bool relaxed)
 {
-	canonical_body_init(&f->body, relaxed, digest, f);
+	canonical_body_init(&f->body, relaxed, digest_bytes, f);
 	f->digest = EVP_MD_CTX_new();
 	return f->digest && EVP_DigestInit_ex(f->digest, signature_sha256(), NULL) == 1;
 }
@@ -35,7 +35,7 @@ static bool form_end(struct form *f, unsigned char hash[SIGNATURE_HASH])
 	return EVP_DigestFinal_ex(f->digest, hash, NULL) == 1;
 }
 
-static bool wants(const struct conf_dkim *const by[], int n, bool relaxed)
+static bool is_form_wanted(const struct conf_dkim *const by[], int n, bool relaxed)
 {
 	for (int i = 0; i < n; i++)
 		if (signature_body_relaxed(by[i]) == relaxed)
@@ -43,7 +43,7 @@ static bool wants(const struct conf_dkim *const by[], int n, bool relaxed)
 	return false;
 }
 
-static void put(struct form form[2], const char *bytes, size_t len)
+static void put_bytes(struct form form[2], const char *bytes, size_t len)
 {
 	for (int i = 0; i < 2; i++)
 		if (form[i].digest)
@@ -55,13 +55,13 @@ static int read_body(const struct draft *d, struct form form[2])
 	size_t len;
 	const char *all = draft_body_bytes(d, &len);
 	if (all) {
-		put(form, all, len);
+		put_bytes(form, all, len);
 		return 0;
 	}
 	char *piece = mem_alloc(PIECE);
 	ssize_t n;
 	for (uint64_t at = 0; (n = draft_body(d, at, piece, PIECE)) > 0; at += (uint64_t)n)
-		put(form, piece, (size_t)n);
+		put_bytes(form, piece, (size_t)n);
 	int error = n < 0 ? errno : 0;
 	free(piece);
 	return error;
@@ -74,7 +74,7 @@ int body_hash(const struct draft *d, const struct conf_dkim *const by[], int n,
 	bool ok = true;
 	form[0].digest = form[1].digest = NULL;
 	for (int i = 0; i < 2; i++)
-		ok = ok && (!wants(by, n, i) || form_begin(&form[i], i));
+		ok = ok && (!is_form_wanted(by, n, i) || form_begin(&form[i], i));
 	int error = ok ? read_body(d, form) : EIO;
 	for (int i = 0; i < 2; i++) {
 		if (form[i].digest && !form_end(&form[i], hash->of[i]))

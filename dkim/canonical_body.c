@@ -13,17 +13,17 @@ void canonical_body_init(struct canonical_body *b, bool relaxed,
 	b->text = b->cr = b->blank = false;
 }
 
-static void flush(struct canonical_body *b)
+static void flush_piece(struct canonical_body *b)
 {
 	if (b->len > 0)
 		b->sink(b->owner, b->piece, b->len);
 	b->len = 0;
 }
 
-static void pass(struct canonical_body *b, const char *bytes, size_t len)
+static void pass_bytes(struct canonical_body *b, const char *bytes, size_t len)
 {
 	if (b->len + len > sizeof b->piece)
-		flush(b);
+		flush_piece(b);
 	if (len > sizeof b->piece) {
 		b->sink(b->owner, bytes, len);
 		return;
@@ -36,12 +36,12 @@ static void pass(struct canonical_body *b, const char *bytes, size_t len)
 static void put_text(struct canonical_body *b, const char *bytes, size_t len)
 {
 	for (; b->ends > 0; b->ends--)
-		pass(b, "\r\n", 2);
+		pass_bytes(b, "\r\n", 2);
 	if (b->blank)
-		pass(b, " ", 1);
+		pass_bytes(b, " ", 1);
 	b->blank = false;
 	b->text = true;
-	pass(b, bytes, len);
+	pass_bytes(b, bytes, len);
 }
 
 static bool is_blank(char c)
@@ -63,7 +63,7 @@ static size_t text_length(const struct canonical_body *b, const char *p, size_t 
 }
 
 /* What follows a CR. Returns whether the byte is used up. */
-static bool follow(struct canonical_body *b, char byte)
+static bool follow_cr(struct canonical_body *b, char byte)
 {
 	b->cr = false;
 	if (byte != '\n') {
@@ -114,7 +114,7 @@ void canonical_body_put(struct canonical_body *b, const char *bytes, size_t len)
 			put_text(b, p, lines);
 			b->ends = 1;
 			p += lines + 2;
-		} else if (b->cr && follow(b, *p)) {
+		} else if (b->cr && follow_cr(b, *p)) {
 			p++;
 		} else if (*p == '\r') {
 			b->cr = true;
@@ -135,6 +135,6 @@ void canonical_body_end(struct canonical_body *b)
 	if (b->cr)
 		put_text(b, "\r", 1);
 	if (b->text || !b->relaxed)
-		pass(b, "\r\n", 2);
-	flush(b);
+		pass_bytes(b, "\r\n", 2);
+	flush_piece(b);
 }

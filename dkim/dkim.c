@@ -51,7 +51,7 @@ static bool load_keys(struct signing *s)
 }
 
 /* In the pool, or at once. */
-static void work(struct passage *p)
+static void make_signatures(struct passage *p)
 {
 	struct signing *s = p->at_work;
 	struct body_hash hash;
@@ -80,14 +80,14 @@ static void signing_free(struct signing *s)
 	free(s);
 }
 
-static void cancel(struct passage *p)
+static void cancel_signing(struct passage *p)
 {
 	signing_free(p->at_work);
 }
 
 /* Verifiers differ in what they make of a last line without end, and of a header that nothing follows.
  * Content that is binary stays as it is. */
-static void insert(struct passage *p, struct signing *s)
+static void insert_signatures(struct passage *p, struct signing *s)
 {
 	const struct resign *again = passage_context(p);
 	if (again)
@@ -104,7 +104,7 @@ static void insert(struct passage *p, struct signing *s)
 	p->signed_by = buf_steal(&text, NULL);
 }
 
-static void worked(struct passage *p)
+static void finish_signing(struct passage *p)
 {
 	struct signing *s = p->at_work;
 	int error = s->error;
@@ -113,7 +113,7 @@ static void worked(struct passage *p)
 		log_event(LOG_LEVEL_ERROR, "dkim", "id", log_id(p->draft.id), "result", "failed",
 			  "reason", log_text("%s; %s", strerror(error), s->reason), NULL);
 	} else {
-		insert(p, s);
+		insert_signatures(p, s);
 	}
 	signing_free(s);
 	if (error)
@@ -130,7 +130,7 @@ static bool is_quick(const struct passage *p, const struct signing *s)
 	return quick && !signature_rsa(s->by[0]);
 }
 
-static bool choose(const struct passage *p, struct signing *s, struct buf *why)
+static bool choose_signers(const struct passage *p, struct signing *s, struct buf *why)
 {
 	const struct resign *again = passage_context(p);
 	if (again) {
@@ -144,7 +144,7 @@ static bool choose(const struct passage *p, struct signing *s, struct buf *why)
 	return s->n > 0;
 }
 
-static void begin(struct passage *p)
+static void begin_signing(struct passage *p)
 {
 	struct buf why = {0};
 	struct signing *s = mem_zalloc(sizeof *s);
@@ -152,18 +152,18 @@ static void begin(struct passage *p)
 	p->at_work = s;
 	bool open = draft_open(&p->draft);
 	int error = open ? 0 : errno;
-	bool signs = open && choose(p, s, &why);
+	bool signs = open && choose_signers(p, s, &why);
 	if (buf_len(&why) > 0)
 		unsigned_since(p, buf_cstr(&why));
 	else if (error == EMSGSIZE)
 		unsigned_since(p, "its header is too long");
 	buf_fini(&why);
 	if (signs && is_quick(p, s)) {
-		work(p);
-		worked(p);
+		make_signatures(p);
+		finish_signing(p);
 		return;
 	}
-	if (signs && passage_give(p, work))
+	if (signs && passage_give(p, make_signatures))
 		return;
 	s->n = 0;
 	signing_free(s);
@@ -174,4 +174,4 @@ static void begin(struct passage *p)
 }
 
 const struct passage_stage dkim_stage = {
-	.name = "dkim", .begin = begin, .worked = worked, .cancel = cancel};
+	.name = "dkim", .begin = begin_signing, .worked = finish_signing, .cancel = cancel_signing};

@@ -44,7 +44,7 @@ void key_record_line(const char *selector, const char *domain, const char *text,
 }
 
 /* The value of a tag, without blanks, the caller's to free; NULL: it is not there. */
-static char *tag(const char *text, const char *name)
+static char *tag_value(const char *text, const char *name)
 {
 	size_t len = strlen(name);
 	for (const char *p = text; *p; p += strcspn(p, ";"), p += *p == ';') {
@@ -65,7 +65,7 @@ static char *tag(const char *text, const char *name)
 }
 
 /* Is it among these, parted by colons? A list that is not there holds all. */
-static bool lists(const char *list, const char *word)
+static bool list_has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 	for (const char *p = list; p; p = strchr(p, ':'), p = p ? p + 1 : NULL) {
@@ -76,7 +76,7 @@ static bool lists(const char *list, const char *word)
 	return !list;
 }
 
-static EVP_PKEY *published(const char *p, bool rsa)
+static EVP_PKEY *decode_key(const char *p, bool rsa)
 {
 	struct buf der = {0};
 	EVP_PKEY *key = NULL;
@@ -89,7 +89,7 @@ static EVP_PKEY *published(const char *p, bool rsa)
 	return key;
 }
 
-static const char *fault(const char *text, EVP_PKEY *key, char *const of[])
+static const char *find_fault(const char *text, EVP_PKEY *key, char *const of[])
 {
 	const char *v = of[0], *k = of[1], *p = of[2], *h = of[3], *s = of[4];
 	if (v && (strcmp(v, "DKIM1") != 0 || strncmp(text, "v", 1) != 0))
@@ -100,11 +100,11 @@ static const char *fault(const char *text, EVP_PKEY *key, char *const of[])
 		return "it says that the key is revoked (p= is empty)";
 	if (strcmp(k ? k : "rsa", is_rsa(key) ? "rsa" : "ed25519") != 0)
 		return "it is for another kind of key (k=)";
-	if (!lists(h, "sha256"))
+	if (!list_has(h, "sha256"))
 		return "it does not allow sha256 (h=)";
-	if (!lists(s, "email"))
+	if (!list_has(s, "email"))
 		return "it is not for mail (s=)";
-	EVP_PKEY *other = published(p, is_rsa(key));
+	EVP_PKEY *other = decode_key(p, is_rsa(key));
 	bool same = other && EVP_PKEY_eq(other, key) == 1;
 	const char *why = !other ? "its key cannot be read (p=)" : "it has another key (p=)";
 	EVP_PKEY_free(other);
@@ -117,11 +117,11 @@ bool key_record_fits(const char *text, EVP_PKEY *key, struct buf *why)
 	enum { TAGS = sizeof names / sizeof *names };
 	char *of[TAGS];
 	for (int i = 0; i < TAGS; i++)
-		of[i] = tag(text, names[i]);
-	const char *wrong = fault(text + strspn(text, " \t"), key, of);
+		of[i] = tag_value(text, names[i]);
+	const char *wrong = find_fault(text + strspn(text, " \t"), key, of);
 	if (wrong)
 		buf_puts(why, wrong);
-	else if (of[TAGS - 1] && lists(of[TAGS - 1], "y"))
+	else if (of[TAGS - 1] && list_has(of[TAGS - 1], "y"))
 		buf_puts(why, "it says that signing is only tested (t=y)");
 	for (int i = 0; i < TAGS; i++)
 		free(of[i]);

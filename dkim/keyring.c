@@ -27,7 +27,7 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *ring; /* in the order in which they were used */
 
-static void release(struct kept *k)
+static void release_key(struct kept *k)
 {
 	if (!refs_drop(&k->refs))
 		return;
@@ -47,7 +47,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 }
 
 /* With a reference more; NULL: it is to be read. */
-static struct kept *find(const char *name, const struct stat *now)
+static struct kept *find_key(const char *name, const struct stat *now)
 {
 	struct kept *k;
 	pthread_mutex_lock(&lock);
@@ -55,7 +55,7 @@ static struct kept *find(const char *name, const struct stat *now)
 	if (k)
 		HASH_DEL(ring, k);
 	if (k && !same_file(&k->stamp, now)) {
-		release(k);
+		release_key(k);
 		k = NULL;
 	} else if (k) {
 		HASH_ADD_KEYPTR(hh, ring, k->name, strlen(k->name), k);
@@ -66,7 +66,7 @@ static struct kept *find(const char *name, const struct stat *now)
 }
 
 /* Another thread may have read it meanwhile: that one goes. */
-static void keep(struct kept *k)
+static void keep_key(struct kept *k)
 {
 	struct kept *other;
 	pthread_mutex_lock(&lock);
@@ -75,13 +75,13 @@ static void keep(struct kept *k)
 		other = ring;
 	if (other) {
 		HASH_DEL(ring, other);
-		release(other);
+		release_key(other);
 	}
 	HASH_ADD_KEYPTR(hh, ring, k->name, strlen(k->name), k);
 	pthread_mutex_unlock(&lock);
 }
 
-static const char *reason(void)
+static const char *openssl_reason(void)
 {
 	unsigned long e = ERR_peek_last_error();
 	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
@@ -89,7 +89,7 @@ static const char *reason(void)
 	return text ? text : "it holds no private key";
 }
 
-static const char *wrong(EVP_PKEY *key)
+static const char *key_fault(EVP_PKEY *key)
 {
 	int kind = EVP_PKEY_get_base_id(key);
 	if (kind == EVP_PKEY_RSA && EVP_PKEY_get_bits(key) < RSA_BITS_MIN)
@@ -98,12 +98,12 @@ static const char *wrong(EVP_PKEY *key)
 								: "it is neither RSA nor Ed25519";
 }
 
-static bool load(struct conf_dkim *by, struct buf *why)
+static bool load_key(struct conf_dkim *by, struct buf *why)
 {
 	by->loaded = tls_keys_private(by->key);
-	const char *bad = by->loaded ? wrong(by->loaded) : reason();
+	const char *bad = by->loaded ? key_fault(by->loaded) : openssl_reason();
 	if (!bad && !(by->signing = tls_keys_signing(by->loaded)))
-		bad = reason();
+		bad = openssl_reason();
 	if (bad)
 		buf_printf(why, "the key %s can not be used: %s", by->key, bad);
 	ERR_clear_error();
@@ -117,7 +117,7 @@ const struct conf_dkim *keyring_take(const char *domain, const char *selector, c
 	struct stat now = {0};
 	char *name = mem_printf("%s %s %s", domain, selector, file);
 	stat(file, &now);
-	struct kept *k = find(name, &now);
+	struct kept *k = find_key(name, &now);
 	if (k) {
 		free(name);
 		return &k->by;
@@ -129,17 +129,17 @@ const struct conf_dkim *keyring_take(const char *domain, const char *selector, c
 	k->by.selector = mem_strdup(selector);
 	k->by.key = mem_strdup(file);
 	atomic_init(&k->refs, 1);
-	if (!load(&k->by, why)) {
-		release(k);
+	if (!load_key(&k->by, why)) {
+		release_key(k);
 		return NULL;
 	}
 	refs_take(&k->refs);
-	keep(k);
+	keep_key(k);
 	return &k->by;
 }
 
 void keyring_give(const struct conf_dkim *by)
 {
 	if (by)
-		release((struct kept *)(uintptr_t)by);
+		release_key((struct kept *)(uintptr_t)by);
 }

@@ -28,7 +28,7 @@ struct looking {
 };
 
 /* The value of a tag: it stands behind a semicolon, or at the beginning. NULL: it has none. */
-static const char *tag(const struct draft_field *f, const char *name, size_t *len)
+static const char *find_tag(const struct draft_field *f, const char *name, size_t *len)
 {
 	const char *end = f->text + f->len, *at = memchr(f->text, ':', f->len);
 	while (at && ++at < end) {
@@ -49,14 +49,14 @@ static const char *tag(const struct draft_field *f, const char *name, size_t *le
 static bool tag_is(const struct draft_field *f, const char *name, const char *value)
 {
 	size_t len = 0;
-	const char *at = tag(f, name, &len);
+	const char *at = find_tag(f, name, &len);
 	return at && len == strlen(value) && strncasecmp(at, value, len) == 0;
 }
 
 static bool tag_time(const struct draft_field *f, int64_t *time_s)
 {
 	size_t len = 0;
-	const char *at = tag(f, "t", &len);
+	const char *at = find_tag(f, "t", &len);
 	*time_s = 0;
 	for (size_t i = 0; at && i < len; i++) {
 		if (at[i] < '0' || at[i] > '9' || len > TIME_DIGITS)
@@ -96,7 +96,7 @@ static void add_row_candidates(struct looking *l, const struct passage *p, int f
 	struct dkim_rows rows;
 	char domain[NAME_KEY_DOMAIN + 2];
 	size_t len = 0;
-	const char *d = tag(f, "d", &len);
+	const char *d = find_tag(f, "d", &len);
 	if (!d || p->conf->dkim_keys.n == 0 || len >= NAME_KEY_DOMAIN)
 		return;
 	snprintf(domain, sizeof domain, "x.%.*s", (int)len, d);
@@ -127,7 +127,8 @@ static void add_candidate(struct looking *l, const struct passage *p, int field)
 	add_row_candidates(l, p, field, time_s);
 }
 
-static void compare(struct candidate *c, const struct draft *d, const struct body_hash *hash)
+static void compare_signature(struct candidate *c, const struct draft *d,
+			      const struct body_hash *hash)
 {
 	const struct draft_field *f = &d->field[c->field];
 	char *again =
@@ -136,7 +137,7 @@ static void compare(struct candidate *c, const struct draft *d, const struct bod
 	free(again);
 }
 
-static void work(struct passage *p)
+static void compare_candidates(struct passage *p)
 {
 	struct looking *l = p->at_work;
 	const struct conf_dkim *by[CONF_DKIM_MAX];
@@ -146,7 +147,7 @@ static void work(struct passage *p)
 		by[i] = l->of[i].by;
 	l->error = body_hash(&p->draft, by, l->n, &hash);
 	for (int i = 0; i < l->n && !l->error; i++)
-		compare(&l->of[i], &p->draft, &hash);
+		compare_signature(&l->of[i], &p->draft, &hash);
 }
 
 static void looking_free(struct looking *l)
@@ -156,12 +157,12 @@ static void looking_free(struct looking *l)
 	free(l);
 }
 
-static void cancel(struct passage *p)
+static void cancel_looking(struct passage *p)
 {
 	looking_free(p->at_work);
 }
 
-static void worked(struct passage *p)
+static void finish_looking(struct passage *p)
 {
 	struct looking *l = p->at_work;
 	struct resign *r = passage_context(p);
@@ -181,7 +182,7 @@ static void worked(struct passage *p)
 }
 
 /* A header that is too long to be looked at is for the filters to refuse. */
-static void begin(struct passage *p)
+static void begin_looking(struct passage *p)
 {
 	if (!draft_open(&p->draft)) {
 		if (errno == EMSGSIZE)
@@ -196,7 +197,7 @@ static void begin(struct passage *p)
 		if (draft_field_is(&p->draft.field[i], "DKIM-Signature"))
 			add_candidate(l, p, i);
 	p->at_work = l;
-	if (l->n > 0 && passage_give(p, work))
+	if (l->n > 0 && passage_give(p, compare_candidates))
 		return;
 	bool refused = l->n > 0;
 	looking_free(l);
@@ -207,8 +208,10 @@ static void begin(struct passage *p)
 		passage_next(p);
 }
 
-const struct passage_stage resign_stage = {
-	.name = "resign", .begin = begin, .worked = worked, .cancel = cancel};
+const struct passage_stage resign_stage = {.name = "resign",
+					   .begin = begin_looking,
+					   .worked = finish_looking,
+					   .cancel = cancel_looking};
 
 void resign_fini(struct resign *r)
 {

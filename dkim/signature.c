@@ -182,8 +182,8 @@ static void put_list(struct names *n, const char *const *listed, int count)
 		put_names(n, "From");
 }
 
-static size_t sign(const struct conf_dkim *d, const struct buf *text,
-		   unsigned char to[SIGNATURE_MAX])
+static size_t sign_text(const struct conf_dkim *d, const struct buf *text,
+			unsigned char to[SIGNATURE_MAX])
 {
 	unsigned char hash[SIGNATURE_HASH];
 	const unsigned char *what = (const unsigned char *)buf_data(text);
@@ -256,7 +256,7 @@ char *signature_make(const struct conf_dkim *d, const struct draft_field *fields
 	const struct draft_field own = {buf_data(&field), buf_len(&field), NULL};
 	put_field(d, &own, &n.hashed);
 	buf_shorten(&n.hashed, 2);
-	size_t len = sign(d, &n.hashed, signature);
+	size_t len = sign_text(d, &n.hashed, signature);
 	put_base64(&field, signature, len, strlen("b="));
 	buf_puts(&field, "\r\n");
 	char *text = len > 0 ? mem_strdup(buf_cstr(&field)) : NULL;

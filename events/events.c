@@ -49,13 +49,13 @@ static int64_t count_lines(const char *text, size_t len)
 	return n;
 }
 
-static void add(struct events *e, const char *lines, size_t len, int64_t n)
+static void add_lines(struct events *e, const char *lines, size_t len, int64_t n)
 {
 	buf_append(&e->waiting, lines, len);
 	e->count += n;
 }
 
-static void say(const struct events *e, const char *state, const char *why)
+static void say_state(const struct events *e, const char *state, const char *why)
 {
 	log_event(why ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "events", "to", e->conf->events.to,
 		  "state", state, "reason", why, "waiting", log_number(e->count), NULL);
@@ -68,7 +68,7 @@ static void say_refused(const struct events *e, int64_t n, const char *why)
 }
 
 /* They are the receiver's, or nobody's: there is room for others. */
-static int64_t forget(struct events *e, size_t len, enum metric as)
+static int64_t forget_lines(struct events *e, size_t len, enum metric as)
 {
 	int64_t n = count_lines(buf_data(&e->waiting), len);
 	buf_consume(&e->waiting, len);
@@ -85,7 +85,7 @@ static void put_off(struct events *e, const char *why)
 	int64_t asked_ms = receiver_retry_ms(e->receiver);
 	int64_t most_ms = e->conf->events.backoff_max;
 	if (!e->away)
-		say(e, "away", why);
+		say_state(e, "away", why);
 	e->away = true;
 	e->wait_ms = e->wait_ms ? e->wait_ms * 2 : RETRY_FIRST_MS;
 	if (e->wait_ms > most_ms)
@@ -102,7 +102,7 @@ static bool give_once(struct events *e)
 	enum receiver_answer answer = receiver_give(e->receiver, buf_data(&e->waiting),
 						    buf_len(&e->waiting), &taken, &why);
 	bool refused = answer == RECEIVER_REFUSES;
-	int64_t n = forget(e, taken, refused ? METRIC_events_refused : METRIC_events_taken);
+	int64_t n = forget_lines(e, taken, refused ? METRIC_events_refused : METRIC_events_taken);
 	if (refused)
 		say_refused(e, n, buf_cstr(&why));
 	if (answer == RECEIVER_AWAY) {
@@ -110,7 +110,7 @@ static bool give_once(struct events *e)
 	} else {
 		e->wait_ms = 0;
 		if (e->away)
-			say(e, "back", NULL);
+			say_state(e, "back", NULL);
 		e->away = false;
 	}
 	buf_fini(&why);
@@ -118,7 +118,7 @@ static bool give_once(struct events *e)
 }
 
 /* Notes are taken between two batches, so that a stop or a reload is not kept waiting. */
-static void give(void *owner)
+static void give_waiting(void *owner)
 {
 	struct events *e = owner;
 	assert(e->receiver && e->count > 0);
@@ -128,9 +128,9 @@ static void give(void *owner)
 }
 
 /* Nobody wants them any more. */
-static void drop(struct events *e)
+static void drop_waiting(struct events *e)
 {
-	int64_t n = forget(e, buf_len(&e->waiting), METRIC_events_lost);
+	int64_t n = forget_lines(e, buf_len(&e->waiting), METRIC_events_lost);
 	log_event(LOG_LEVEL_WARNING, "events", "state", "lost", "reason", "events.to is empty now",
 		  "lost", log_number(n), NULL);
 }
@@ -139,7 +139,7 @@ static void drop(struct events *e)
 static void look_when(struct events *e)
 {
 	if (e->count > 0 && !e->receiver)
-		drop(e);
+		drop_waiting(e);
 	if (e->count == 0 || e->wait_ms > 0)
 		return;
 	if (e->count >= e->conf->events.batch)
@@ -148,7 +148,7 @@ static void look_when(struct events *e)
 		loop_timer_in(e->loop, &e->due, e->conf->events.delay);
 }
 
-static void use(struct events *e, struct conf *conf)
+static void use_conf(struct events *e, struct conf *conf)
 {
 	receiver_free(&e->receiver);
 	e->receiver = receiver_new(conf, &e->end_ms);
@@ -160,16 +160,16 @@ static void use(struct events *e, struct conf *conf)
 	timer_stop(&e->loop->timers, &e->due);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct events *e = owner;
 	struct event_line *event = (struct event_line *)note;
 	switch (note->type) {
 	case EVENT_LINE:
-		add(e, event->line, event->len, count_lines(event->line, event->len));
+		add_lines(e, event->line, event->len, count_lines(event->line, event->len));
 		break;
 	case EVENTS_CONF:
-		use(e, ((struct conf_note *)note)->conf);
+		use_conf(e, ((struct conf_note *)note)->conf);
 		break;
 	default:
 		assert(0 && "a note that events does not know");
@@ -186,10 +186,10 @@ struct events *events_new(struct conf *conf)
 {
 	struct events *e = mem_zalloc(sizeof *e);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
-	e->loop = loop_new("events", receive, received_all, e);
+	e->loop = loop_new("events", receive_note, received_all, e);
 	ev_set_io_collect_interval(e->loop->ev, GATHER_SECONDS);
-	timer_init(&e->due, give, e);
-	use(e, conf_ref(conf));
+	timer_init(&e->due, give_waiting, e);
+	use_conf(e, conf_ref(conf));
 	return e;
 }
 
@@ -243,7 +243,7 @@ void events_recall(struct events *e, const char *text)
 			  NULL);
 		return;
 	}
-	add(e, text, len, n);
+	add_lines(e, text, len, n);
 	metrics_add(METRIC_events_waiting, n);
 }
 

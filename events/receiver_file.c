@@ -22,7 +22,7 @@ static bool is_there(const struct receiver *r)
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
-static enum receiver_answer away(const struct receiver *r, struct buf *why)
+static enum receiver_answer answer_away(const struct receiver *r, struct buf *why)
 {
 	buf_printf(why, "%s: %s", r->where, strerror(errno));
 	return RECEIVER_AWAY;
@@ -32,15 +32,15 @@ static enum receiver_answer away(const struct receiver *r, struct buf *why)
 static enum receiver_answer give_up(struct receiver *r, off_t before, const char *lines,
 				    size_t written, size_t *taken, struct buf *why)
 {
-	enum receiver_answer answer = away(r, why);
+	enum receiver_answer answer = answer_away(r, why);
 	*taken = receiver_whole(lines, written);
 	if (*taken < written && ftruncate(r->fd, before + (off_t)*taken) != 0)
 		buf_puts(why, ", in the middle of a line");
 	return answer;
 }
 
-static enum receiver_answer give(struct receiver *r, const char *lines, size_t len, size_t *taken,
-				 struct buf *why)
+static enum receiver_answer give_lines(struct receiver *r, const char *lines, size_t len,
+				       size_t *taken, struct buf *why)
 {
 	struct stat st;
 	if (!is_there(r)) {
@@ -50,7 +50,7 @@ static enum receiver_answer give(struct receiver *r, const char *lines, size_t l
 			     0640);
 	}
 	if (r->fd < 0 || fstat(r->fd, &st) != 0)
-		return away(r, why);
+		return answer_away(r, why);
 	size_t written = 0;
 	while (written < len) {
 		ssize_t n = write(r->fd, lines + written, len - written);
@@ -64,4 +64,4 @@ static enum receiver_answer give(struct receiver *r, const char *lines, size_t l
 	return RECEIVER_TOOK;
 }
 
-const struct receiver_kind receiver_file = {give, close_file};
+const struct receiver_kind receiver_file = {give_lines, close_file};

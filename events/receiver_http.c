@@ -29,7 +29,7 @@ static void close_connection(struct receiver *r)
 	r->curl = NULL;
 }
 
-static size_t ignore(char *data, size_t size, size_t n, void *context)
+static size_t ignore_answer(char *data, size_t size, size_t n, void *context)
 {
 	struct post *p = context;
 	(void)data;
@@ -99,7 +99,7 @@ static void set_authorities(CURL *c, const char *ca)
 				 ca);
 }
 
-static bool prepare(struct receiver *r)
+static bool prepare_curl(struct receiver *r)
 {
 	if (r->curl)
 		return true;
@@ -113,7 +113,7 @@ static bool prepare(struct receiver *r)
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, may_go_on);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, ignore);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, ignore_answer);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "sluice");
 	set_authorities(c, r->conf->tls.ca);
 	return true;
@@ -128,8 +128,8 @@ static size_t batch_of(const struct receiver *r, const char *lines, size_t len)
 	return (size_t)(at - lines);
 }
 
-static enum receiver_answer judge(struct receiver *r, CURLcode how, const char *error,
-				  struct buf *why)
+static enum receiver_answer judge_answer(struct receiver *r, CURLcode how, const char *error,
+					 struct buf *why)
 {
 	long status = 0;
 	curl_off_t seconds = 0;
@@ -148,8 +148,8 @@ static enum receiver_answer judge(struct receiver *r, CURLcode how, const char *
 	return RECEIVER_AWAY;
 }
 
-static enum receiver_answer post(struct receiver *r, const char *lines, size_t len,
-				 struct curl_slist *header, struct buf *why)
+static enum receiver_answer post_lines(struct receiver *r, const char *lines, size_t len,
+				       struct curl_slist *header, struct buf *why)
 {
 	struct post p = {.receiver = r, .began_ms = clock_steady_ms()};
 	char error[CURL_ERROR_SIZE] = "";
@@ -162,22 +162,22 @@ static enum receiver_answer post(struct receiver *r, const char *lines, size_t l
 	curl_easy_setopt(c, CURLOPT_XFERINFODATA, &p);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
 	CURLcode how = curl_easy_perform(c);
-	enum receiver_answer answer = judge(r, how, error, why);
+	enum receiver_answer answer = judge_answer(r, how, error, why);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, NULL);
 	return answer;
 }
 
-static enum receiver_answer give(struct receiver *r, const char *lines, size_t len, size_t *taken,
-				 struct buf *why)
+static enum receiver_answer give_lines(struct receiver *r, const char *lines, size_t len,
+				       size_t *taken, struct buf *why)
 {
 	size_t batch = batch_of(r, lines, len);
 	struct curl_slist *header = make_header(r, why);
 	if (!header)
 		return RECEIVER_AWAY;
 	enum receiver_answer answer = RECEIVER_AWAY;
-	if (prepare(r))
-		answer = post(r, lines, batch, header, why);
+	if (prepare_curl(r))
+		answer = post_lines(r, lines, batch, header, why);
 	else
 		buf_puts(why, "libcurl cannot be used");
 	forget_header(header);
@@ -186,4 +186,4 @@ static enum receiver_answer give(struct receiver *r, const char *lines, size_t l
 	return answer;
 }
 
-const struct receiver_kind receiver_http = {give, close_connection};
+const struct receiver_kind receiver_http = {give_lines, close_connection};

@@ -19,7 +19,7 @@ static void close_socket(struct receiver *r)
 	r->fd = -1;
 }
 
-static enum receiver_answer away(const struct receiver *r, const char *what, struct buf *why)
+static enum receiver_answer answer_away(const struct receiver *r, const char *what, struct buf *why)
 {
 	buf_printf(why, "%s: %s", r->where, what);
 	return RECEIVER_AWAY;
@@ -41,14 +41,14 @@ static bool has_ended(const struct receiver *r)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static enum receiver_answer give(struct receiver *r, const char *lines, size_t len, size_t *taken,
-				 struct buf *why)
+static enum receiver_answer give_lines(struct receiver *r, const char *lines, size_t len,
+				       size_t *taken, struct buf *why)
 {
 	int64_t began_ms = clock_steady_ms();
 	if (r->fd >= 0 && has_ended(r))
 		close_socket(r);
 	if (r->fd < 0 && !connect_to(r))
-		return away(r, strerror(errno), why);
+		return answer_away(r, strerror(errno), why);
 	size_t written = 0;
 	while (written < len) {
 		ssize_t n = send(r->fd, lines + written, len - written, MSG_NOSIGNAL);
@@ -58,13 +58,13 @@ static enum receiver_answer give(struct receiver *r, const char *lines, size_t l
 		if (n >= 0 || errno == EINTR)
 			continue;
 		if (errno != EAGAIN)
-			return away(r, strerror(errno), why);
+			return answer_away(r, strerror(errno), why);
 		struct pollfd p = {.fd = r->fd, .events = POLLOUT};
 		poll(&p, 1, RECEIVER_LOOK_MS);
 		if (!receiver_in_time(r, began_ms))
-			return away(r, "takes nothing", why);
+			return answer_away(r, "takes nothing", why);
 	}
 	return RECEIVER_TOOK;
 }
 
-const struct receiver_kind receiver_socket = {give, close_socket};
+const struct receiver_kind receiver_socket = {give_lines, close_socket};

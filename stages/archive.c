@@ -43,7 +43,7 @@ static bool is_for(const struct envelope *e, const char *address)
 	return false;
 }
 
-static void add(struct envelope *copy, const char *to)
+static void add_recipient(struct envelope *copy, const char *to)
 {
 	struct mailaddr a;
 	if (mailaddr_mailbox(to, strlen(to), true, &a) != MAILADDR_OK || is_for(copy, a.text))
@@ -55,7 +55,7 @@ static void add(struct envelope *copy, const char *to)
 static void add_found(struct envelope *copy, char *to)
 {
 	if (to)
-		add(copy, to);
+		add_recipient(copy, to);
 	free(to);
 }
 
@@ -69,13 +69,13 @@ static void add_by_login(const struct conf *c, const char *login, struct envelop
 	free(key);
 }
 
-static void choose(const struct passage *p, struct envelope *copy)
+static void choose_recipients(const struct passage *p, struct envelope *copy)
 {
 	const struct conf *c = p->conf;
 	const struct envelope *e = p->draft.envelope;
 	struct table_origin origin;
 	for (int i = 0; i < c->archive.to.n; i++)
-		add(copy, c->archive.to.item[i]);
+		add_recipient(copy, c->archive.to.item[i]);
 	if (c->archive.tables.n == 0)
 		return;
 	add_found(copy, tables_find(c->tables, TABLE_ARCHIVE, e->sender, &origin));
@@ -111,11 +111,11 @@ static struct envelope *copy_envelope(const struct passage *p, const struct arch
 {
 	const struct envelope *e = p->draft.envelope;
 	struct envelope *wanted = envelope_new(), *copy = envelope_new();
-	choose(p, wanted);
+	choose_recipients(p, wanted);
 	bool there = is_there(e, wanted);
 	for (uint32_t i = 0; !there && i < wanted->nrcpt; i++)
 		if (!has_it(p, marks, wanted->rcpt[i].address))
-			add(copy, wanted->rcpt[i].address);
+			add_recipient(copy, wanted->rcpt[i].address);
 	envelope_free(&wanted);
 	if (copy->nrcpt == 0) {
 		envelope_free(&copy);
@@ -161,7 +161,7 @@ static struct log_held *hold_log(const struct passage *copy, uint64_t original)
 }
 
 /* The copy has a way of its own to the queue; it takes the envelope. */
-static int make(const struct passage *p, struct copying *c)
+static int make_copy(const struct passage *p, struct copying *c)
 {
 	const struct passage_stage *signs = passage_context(p);
 	struct passage *copy = passage_new(p->conf, NULL, NULL, p->draft.spool, c->envelope->id);
@@ -183,11 +183,11 @@ static int make(const struct passage *p, struct copying *c)
 }
 
 /* In the pool, but for what is small and not signed. */
-static void work(struct passage *p)
+static void copy_draft(struct passage *p)
 {
 	struct copying *c = p->at_work;
 	magic_check(c, COPYING_MAGIC);
-	c->error = draft_settle(&p->draft) ? make(p, c) : errno;
+	c->error = draft_settle(&p->draft) ? make_copy(p, c) : errno;
 }
 
 static void copying_free(struct copying *c)
@@ -200,12 +200,12 @@ static void copying_free(struct copying *c)
 	free(c);
 }
 
-static void cancel(struct passage *p)
+static void cancel_copying(struct passage *p)
 {
 	copying_free(p->at_work);
 }
 
-static void worked(struct passage *p)
+static void finish_copying(struct passage *p)
 {
 	struct copying *c = p->at_work;
 	int error = c->error;
@@ -234,7 +234,7 @@ static bool read_marks(struct passage *p, struct archive_marks *marks)
 	return true;
 }
 
-static void begin(struct passage *p)
+static void begin_copying(struct passage *p)
 {
 	struct archive_marks marks;
 	bool read = read_marks(p, &marks);
@@ -254,13 +254,15 @@ static void begin(struct passage *p)
 	c->marks = marks;
 	p->at_work = c;
 	if (p->draft.content && !draft_settles_slowly(&p->draft) && !passage_context(p)) {
-		work(p);
-		worked(p);
-	} else if (!passage_give(p, work)) {
+		copy_draft(p);
+		finish_copying(p);
+	} else if (!passage_give(p, copy_draft)) {
 		copying_free(c);
 		passage_fail(p, ECANCELED);
 	}
 }
 
-const struct passage_stage archive_stage = {
-	.name = "archive", .begin = begin, .worked = worked, .cancel = cancel};
+const struct passage_stage archive_stage = {.name = "archive",
+					    .begin = begin_copying,
+					    .worked = finish_copying,
+					    .cancel = cancel_copying};

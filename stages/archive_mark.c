@@ -104,8 +104,8 @@ void archive_marks_fini(struct archive_marks *m)
 }
 
 /* text: a field as put_again() writes it. Returns where it ends. */
-static const char *look(const char *text, const char *end, const char *address, int64_t since_ms,
-			bool *found)
+static const char *look_for_mark(const char *text, const char *end, const char *address,
+				 int64_t since_ms, bool *found)
 {
 	char id[IDENT_TEXT], mac[MAC_TEXT + 1] = "";
 	size_t len = header_field_end(text, (size_t)(end - text));
@@ -125,7 +125,7 @@ bool archive_marks_has(const struct archive_marks *m, const char *address, int64
 	const char *at = buf_data(&m->text), *end = at + buf_len(&m->text);
 	bool found = false;
 	while (at < end && !found)
-		at = look(at, end, address, now_ms - lifetime_ms, &found);
+		at = look_for_mark(at, end, address, now_ms - lifetime_ms, &found);
 	return found;
 }
 

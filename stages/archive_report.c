@@ -15,7 +15,7 @@
 
 enum { PIECE = 64 << 10, BOUNDARY_BYTES = 16, BOUNDARY_TEXT = 2 * BOUNDARY_BYTES + 3, VALUE = 400 };
 
-static void put(struct content_writer *to, struct buf *text)
+static void put_text(struct content_writer *to, struct buf *text)
 {
 	content_writer_put(to, buf_data(text), buf_len(text));
 	buf_clear(text);
@@ -98,7 +98,7 @@ static void put_envelope(const struct archive_report *r, struct content_writer *
 	put_line(&text, "Sender", *e->sender ? e->sender : "<>");
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		put_recipient(&text, &e->rcpt[i]);
-		put(to, &text);
+		put_text(to, &text);
 	}
 	if (p->login)
 		put_line(&text, "Login", p->login);
@@ -106,7 +106,7 @@ static void put_envelope(const struct archive_report *r, struct content_writer *
 		put_line(&text, "Client", p->client);
 	put_line(&text, "Id", ident_text(p->draft.id, id));
 	put_line(&text, "Time", datetime_text(r->now_ms, date));
-	put(to, &text);
+	put_text(to, &text);
 	buf_fini(&text);
 }
 
@@ -135,17 +135,17 @@ int archive_report_write(const struct archive_report *r, struct content_writer *
 		   "\r\n--%s\r\nContent-Type: text/plain; charset=utf-8\r\n"
 		   "Content-Transfer-Encoding: 8bit\r\n\r\n",
 		   boundary);
-	put(to, &text);
+	put_text(to, &text);
 	put_envelope(r, to);
 	buf_printf(&text,
 		   "\r\n--%s\r\nContent-Type: message/%s\r\nContent-Transfer-Encoding: %s\r\n"
 		   "Content-Disposition: attachment\r\n\r\n",
 		   boundary, e->smtputf8 ? "global" : "rfc822",
 		   e->body == BODY_BINARYMIME ? "binary" : "8bit");
-	put(to, &text);
+	put_text(to, &text);
 	int error = put_message(d, to);
 	buf_printf(&text, "\r\n--%s--\r\n", boundary);
-	put(to, &text);
+	put_text(to, &text);
 	buf_fini(&text);
 	content_writer_finish(to);
 	return error ? error : to->error;

@@ -71,7 +71,7 @@ static struct draft_field *make_room(struct draft *d, int at)
 }
 
 /* How much of the text is header; the empty line is not. */
-static size_t split(struct draft *d, const char *text, size_t len)
+static size_t split_header(struct draft *d, const char *text, size_t len)
 {
 	size_t at = 0;
 	while (at < len && header_field_name(text + at, len - at) > 0) {
@@ -93,7 +93,7 @@ static size_t header_ends(const char *text, size_t from, size_t len)
 }
 
 /* The header of what lies in a file, and a little more, into memory. */
-static bool load(struct draft *d, size_t *len)
+static bool load_header(struct draft *d, size_t *len)
 {
 	struct buf text;
 	ssize_t n = 1;
@@ -115,11 +115,11 @@ bool draft_open(struct draft *d)
 	size_t len = (size_t)d->size;
 	if (d->opened)
 		return true;
-	if (!d->content && !load(d, &len))
+	if (!d->content && !load_header(d, &len))
 		return false;
 	const char *text = d->content ? d->content->memory : d->header;
 	d->opened = true;
-	size_t at = split(d, text, len);
+	size_t at = split_header(d, text, len);
 	/* Of a file only the beginning was read: a header without end is not known as a whole. */
 	if (at > DRAFT_HEADER_MAX || (at == len && len < d->size)) {
 		forget_fields(d);

@@ -20,7 +20,7 @@ struct passage *passage_new(struct conf *conf, struct loop *loop, struct thread_
 	return p;
 }
 
-static void destroy(struct passage *p)
+static void destroy_passage(struct passage *p)
 {
 	magic_check(p, PASSAGE_MAGIC);
 	assert(!p->given && !p->at_work);
@@ -40,7 +40,7 @@ void passage_free(struct passage **pp)
 	struct passage *p = *pp;
 	*pp = NULL;
 	if (p)
-		destroy(p);
+		destroy_passage(p);
 }
 
 void passage_add(struct passage *p, const struct passage_stage *kind, void *context)
@@ -70,12 +70,12 @@ static void cancel_stage(struct passage *p)
 	p->at_work = NULL;
 }
 
-static void settle(struct passage *p)
+static void settle_draft(struct passage *p)
 {
 	p->error = draft_settle(&p->draft) ? 0 : errno;
 }
 
-static void settled(struct passage *p)
+static void note_settled(struct passage *p)
 {
 	p->end = p->error ? PASSAGE_FAILED : PASSAGE_DONE;
 }
@@ -84,15 +84,15 @@ static void settled(struct passage *p)
 static void settle_all(struct passage *p)
 {
 	if (draft_settles_slowly(&p->draft)) {
-		if (!passage_give(p, settle))
+		if (!passage_give(p, settle_draft))
 			passage_fail(p, ECANCELED);
 		return;
 	}
-	settle(p);
-	settled(p);
+	settle_draft(p);
+	note_settled(p);
 }
 
-static bool advance(struct passage *p)
+static bool advance_passage(struct passage *p)
 {
 	while (p->ready && p->end == PASSAGE_UNDER_WAY) {
 		p->ready = false;
@@ -110,13 +110,13 @@ static void go_on(struct passage *p)
 	if (p->running)
 		return;
 	p->running = true;
-	bool over = advance(p);
+	bool over = advance_passage(p);
 	p->running = false;
 	if (over)
 		p->ended(p);
 }
 
-static void end(struct passage *p, enum passage_end how, const char *reply)
+static void end_passage(struct passage *p, enum passage_end how, const char *reply)
 {
 	assert(p->end == PASSAGE_UNDER_WAY && !p->given);
 	p->end = how;
@@ -136,21 +136,21 @@ void passage_next(struct passage *p)
 
 void passage_refuse(struct passage *p, const char *reply)
 {
-	end(p, PASSAGE_REFUSED, reply);
+	end_passage(p, PASSAGE_REFUSED, reply);
 }
 
 void passage_discard(struct passage *p, const char *why)
 {
-	end(p, PASSAGE_DISCARDED, why);
+	end_passage(p, PASSAGE_DISCARDED, why);
 }
 
 void passage_fail(struct passage *p, int error)
 {
 	p->error = error ? error : EIO;
-	end(p, PASSAGE_FAILED, NULL);
+	end_passage(p, PASSAGE_FAILED, NULL);
 }
 
-static void worked(struct passage *p, bool done)
+static void tell_stage(struct passage *p, bool done)
 {
 	if (!done) {
 		cancel_stage(p);
@@ -158,7 +158,7 @@ static void worked(struct passage *p, bool done)
 	} else if (at_work(p)) {
 		at_work(p)->worked(p);
 	} else {
-		settled(p);
+		note_settled(p);
 		go_on(p);
 	}
 }
@@ -170,7 +170,7 @@ static struct passage *of_job(struct thread_pool_job *job)
 	return p;
 }
 
-static void work(struct thread_pool_job *job)
+static void do_work(struct thread_pool_job *job)
 {
 	struct passage *p = of_job(job);
 	p->work(p);
@@ -187,11 +187,11 @@ bool passage_give(struct passage *p, void (*what)(struct passage *))
 	assert(!p->given && p->end == PASSAGE_UNDER_WAY);
 	if (!p->loop) {
 		what(p); /* this is a thread of the pool */
-		worked(p, true);
+		tell_stage(p, true);
 		return true;
 	}
 	p->work = what;
-	p->job.work = work;
+	p->job.work = do_work;
 	p->job.done = work_done;
 	p->job.brief = !p->draft.file;
 	p->given = p->pool && thread_pool_give_always(p->pool, &p->job);
@@ -205,16 +205,16 @@ void passage_resume(struct passage *p)
 	p->given = false;
 	if (p->cancelled) {
 		cancel_stage(p);
-		destroy(p);
+		destroy_passage(p);
 		return;
 	}
-	worked(p, p->job.worked);
+	tell_stage(p, p->job.worked);
 }
 
 static void work_off(struct passage *p)
 {
 	p->running = true;
-	bool over = advance(p);
+	bool over = advance_passage(p);
 	p->running = false;
 	assert(over);
 }
@@ -230,7 +230,7 @@ static void worked_off(struct thread_pool_job *job)
 static bool run_in_pool(struct passage *p)
 {
 	p->work = work_off;
-	p->job.work = work;
+	p->job.work = do_work;
 	p->job.done = worked_off;
 	if (thread_pool_give_always(p->pool, &p->job))
 		return false;
@@ -247,7 +247,7 @@ bool passage_run(struct passage *p, void (*ended)(struct passage *), void *owner
 	if (!p->loop)
 		return run_in_pool(p);
 	p->running = true;
-	bool over = advance(p);
+	bool over = advance_passage(p);
 	p->running = false;
 	return over;
 }
@@ -271,5 +271,5 @@ void passage_cancel(struct passage **pp)
 	if (p->given)
 		return;
 	cancel_stage(p);
-	destroy(p);
+	destroy_passage(p);
 }

@@ -28,15 +28,15 @@ static struct sts_domain *domain_of(void *owner, const char *name)
 }
 
 /* Does a policy hold, whatever it says? */
-static bool known(const struct sts_domain *d)
+static bool has_policy(const struct sts_domain *d)
 {
 	return d->policy && clock_wall_ms() < d->ends_ms;
 }
 
 /* fresh: it was fetched just now, and holds for this once though it may not be kept. */
-static void answer(const struct sts_domain *d, struct sts_ask *a, bool fresh)
+static void answer_one(const struct sts_domain *d, struct sts_ask *a, bool fresh)
 {
-	if (known(d) || (fresh && d->policy)) {
+	if (has_policy(d) || (fresh && d->policy)) {
 		a->policy = sts_policy_ref(d->policy);
 		memcpy(a->id, d->id, sizeof a->id);
 		a->fetched_ms = d->fetched_ms;
@@ -54,11 +54,11 @@ static void answer_all(struct sts_domain *d)
 	while (d->waiting) {
 		struct sts_ask *a = (struct sts_ask *)d->waiting;
 		d->waiting = a->note.next;
-		answer(d, a, d->outcome == STS_FETCHED);
+		answer_one(d, a, d->outcome == STS_FETCHED);
 	}
 }
 
-static void save(void *owner)
+static void save_policies(void *owner)
 {
 	struct sts *s = owner;
 	struct buf text = {0};
@@ -88,7 +88,7 @@ void sts_looked(struct sts_domain *d)
 }
 
 /* Those that mail is sent to are looked after in time, and what has ended is forgotten. */
-static void tick(void *owner)
+static void look_after_domains(void *owner)
 {
 	struct sts *s = owner;
 	int64_t now_ms = clock_steady_ms();
@@ -96,7 +96,7 @@ static void tick(void *owner)
 		struct sts_domain *d = list_entry(link, struct sts_domain, in_use);
 		if (d->look != STS_LOOK_NONE)
 			continue;
-		if (!known(d))
+		if (!has_policy(d))
 			sts_table_set(&s->table, d, NULL);
 		else if (d->asked && sts_look_due(d) && now_ms >= d->look_ms)
 			sts_look_begin(d);
@@ -112,21 +112,21 @@ static char *ascii_of(const char *domain)
 	return name_key_domain(domain, name) && conf_host_good(name) ? mem_strdup(name) : NULL;
 }
 
-static void ask(struct sts *s, struct sts_ask *a)
+static void handle_ask(struct sts *s, struct sts_ask *a)
 {
 	static const struct sts_domain nobody;
 	char *name = ascii_of(a->domain);
 	if (!name) {
-		answer(&nobody, a, false);
+		answer_one(&nobody, a, false);
 		return;
 	}
 	struct sts_domain *d = domain_of(s, name);
 	free(name);
-	bool at_once = known(d) && !a->look;
+	bool at_once = has_policy(d) && !a->look;
 	bool wanted = a->look || clock_steady_ms() >= d->look_ms;
 	d->asked = true;
 	if (at_once || (!wanted && (d->look == STS_LOOK_NONE || d->look == STS_LOOK_LATE))) {
-		answer(d, a, false);
+		answer_one(d, a, false);
 	} else {
 		a->note.next = d->waiting;
 		d->waiting = &a->note;
@@ -143,7 +143,7 @@ static void use_conf(struct sts *s, struct conf *new)
 	s->conf = new;
 }
 
-static void receive(void *owner, struct note *n)
+static void receive_note(void *owner, struct note *n)
 {
 	struct sts *s = owner;
 	struct sts_ask *a = (struct sts_ask *)n;
@@ -155,7 +155,7 @@ static void receive(void *owner, struct note *n)
 		break;
 	case STS_ASK:
 		if (s->https)
-			ask(s, a);
+			handle_ask(s, a);
 		else
 			sts_ask_free(&a);
 		break;
@@ -182,15 +182,15 @@ static void count_from_zero(void)
 struct sts *sts_new(struct conf *conf, const struct sts_edges *edges)
 {
 	struct sts *s = mem_zalloc(sizeof *s);
-	s->loop = loop_new("sts", receive, NULL, s);
+	s->loop = loop_new("sts", receive_note, NULL, s);
 	s->conf = conf_ref(conf);
 	s->edges = *edges;
 	s->https = https_new(s->loop);
 	count_from_zero();
 	sts_table_init(&s->table);
 	list_init(&s->queue);
-	timer_init(&s->save, save, s);
-	timer_init(&s->tick, tick, s);
+	timer_init(&s->save, save_policies, s);
+	timer_init(&s->tick, look_after_domains, s);
 	loop_timer_in(s->loop, &s->tick, TICK_MS);
 	return s;
 }
@@ -216,7 +216,7 @@ void sts_learnt(struct sts *s, struct buf *to)
 	sts_text_write(&s->table, clock_wall_ms(), to);
 }
 
-static void forget(struct sts_domain *d)
+static void forget_domain(struct sts_domain *d)
 {
 	sts_look_drop(d);
 	while (d->waiting) {
@@ -233,7 +233,7 @@ void sts_free(struct sts **sp)
 		return;
 	loop_stop(s->loop);
 	for (struct sts_domain *d = s->table.all; d; d = d->hh.next)
-		forget(d);
+		forget_domain(d);
 	https_free(&s->https);
 	sts_table_fini(&s->table);
 	timer_stop(&s->loop->timers, &s->save);

@@ -15,7 +15,7 @@
 static void fetch_next(struct sts *);
 
 /* RFC 8460 4.3.2.2: with the policy that holds all the same, or none. */
-static void report(const struct sts_domain *d)
+static void report_failure(const struct sts_domain *d)
 {
 	static const enum tls_result_type types[] = {
 		[STS_FETCH_ERROR] = TLS_RESULT_STS_FETCH,
@@ -38,7 +38,7 @@ static void log_outcome(const struct sts_domain *d)
 	if (!fetched && d->outcome < STS_FETCH_ERROR)
 		return;
 	if (!fetched)
-		report(d);
+		report_failure(d);
 	metric_cell_add(metric_cell(FAMILY_sts_fetches, sts_outcome_word(d->outcome), NULL), 1);
 	log_event(fetched ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "mta_sts", "domain", d->name,
 		  "result", sts_outcome_word(d->outcome), "id", d->record, "mode",
@@ -47,7 +47,7 @@ static void log_outcome(const struct sts_domain *d)
 }
 
 /* why: a clause that is taken; or NULL. */
-static void end(struct sts_domain *d, enum sts_outcome outcome, char *why)
+static void end_look(struct sts_domain *d, enum sts_outcome outcome, char *why)
 {
 	struct sts *s = d->sts;
 	bool owed = d->look == STS_LOOK_RECORD || d->look == STS_LOOK_ADDRESS;
@@ -73,7 +73,7 @@ static void on_limit(void *owner)
 {
 	struct sts_domain *d = owner;
 	bool record = d->look == STS_LOOK_RECORD;
-	end(d, record ? STS_RECORD_UNKNOWN : STS_FETCH_ERROR, mem_strdup("no answer in time"));
+	end_look(d, record ? STS_RECORD_UNKNOWN : STS_FETCH_ERROR, mem_strdup("no answer in time"));
 }
 
 /* Beyond its words the media type may have parameters. */
@@ -84,7 +84,8 @@ static bool is_plain_text(const char *type)
 	return strncasecmp(type, wanted, len) == 0 && strchr(" \t;", type[len]);
 }
 
-static enum sts_outcome judge(const struct https_answer *a, struct sts_policy **p, struct buf *why)
+static enum sts_outcome judge_answer(const struct https_answer *a, struct sts_policy **p,
+				     struct buf *why)
 {
 	if (a->error) {
 		buf_puts(why, a->error);
@@ -103,7 +104,7 @@ static enum sts_outcome judge(const struct https_answer *a, struct sts_policy **
 	return *p ? STS_FETCHED : STS_INVALID;
 }
 
-static void install(struct sts_domain *d, struct sts_policy *p)
+static void install_policy(struct sts_domain *d, struct sts_policy *p)
 {
 	sts_table_set(&d->sts->table, d, p);
 	memcpy(d->id, d->record, sizeof d->id);
@@ -117,15 +118,15 @@ static void on_fetched(void *owner, const struct https_answer *a)
 	struct sts_domain *d = owner;
 	struct buf why = {0};
 	struct sts_policy *p = NULL;
-	enum sts_outcome outcome = judge(a, &p, &why);
+	enum sts_outcome outcome = judge_answer(a, &p, &why);
 	d->fetch = NULL; /* gone by itself */
 	if (p)
-		install(d, p);
-	end(d, outcome, p ? NULL : mem_strdup(buf_cstr(&why)));
+		install_policy(d, p);
+	end_look(d, outcome, p ? NULL : mem_strdup(buf_cstr(&why)));
 	buf_fini(&why);
 }
 
-static void fetch(struct sts_domain *d)
+static void fetch_policy(struct sts_domain *d)
 {
 	struct sts *s = d->sts;
 	char *url = mem_printf("https://mta-sts.%s:%d/.well-known/mta-sts.txt", d->name,
@@ -145,7 +146,7 @@ static void fetch_next(struct sts *s)
 	struct list *first;
 	while (s->https && s->fetching < STS_FETCHES_MAX && (first = list_first(&s->queue))) {
 		list_remove(first);
-		fetch(list_entry(first, struct sts_domain, in_queue));
+		fetch_policy(list_entry(first, struct sts_domain, in_queue));
 	}
 }
 
@@ -158,7 +159,7 @@ static char *place_of(const struct sts_domain *d, const struct resolve *r)
 	return buf_steal(&b, NULL);
 }
 
-static void ask(struct sts_domain *d, enum resolve_kind kind, const char *label)
+static void ask_dns(struct sts_domain *d, enum resolve_kind kind, const char *label)
 {
 	struct sts *s = d->sts;
 	char *name = mem_printf("%s.%s", label, d->name);
@@ -198,16 +199,16 @@ static void have_record(struct sts_domain *d, const struct resolve *r)
 	const char *why = r->failure ? r->failure->text : NULL;
 	if (outcome == STS_FETCHED) {
 		sts_domain_move(d, STS_LOOK_ADDRESS);
-		ask(d, RESOLVE_HOST, "mta-sts");
+		ask_dns(d, RESOLVE_HOST, "mta-sts");
 		return;
 	}
-	end(d, outcome, mem_strdup(why));
+	end_look(d, outcome, mem_strdup(why));
 }
 
 static void have_address(struct sts_domain *d, const struct resolve *r)
 {
 	if (r->nhost == 0) {
-		end(d, STS_FETCH_ERROR, mem_strdup(r->failure->text));
+		end_look(d, STS_FETCH_ERROR, mem_strdup(r->failure->text));
 		return;
 	}
 	d->at = place_of(d, r);
@@ -235,7 +236,7 @@ void sts_look_begin(struct sts_domain *d)
 	d->look_ms = clock_steady_ms() + s->conf->tls.mta_sts_interval;
 	timer_init(&d->limit, on_limit, d);
 	loop_timer_in(s->loop, &d->limit, s->conf->tls.mta_sts_timeout);
-	ask(d, RESOLVE_TXT, "_mta-sts");
+	ask_dns(d, RESOLVE_TXT, "_mta-sts");
 }
 
 void sts_look_drop(struct sts_domain *d)

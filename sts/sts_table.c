@@ -15,7 +15,7 @@ void sts_table_init(struct sts_table *t)
 	list_init(&t->without);
 }
 
-static void leave(struct sts_table *t, struct sts_domain *d)
+static void unlist_domain(struct sts_table *t, struct sts_domain *d)
 {
 	int *n = d->policy ? &t->nwith : &t->nwithout;
 	assert(*n > 0 && t->bytes >= d->bytes);
@@ -34,7 +34,7 @@ static size_t size_of(const struct sts_policy *p)
 }
 
 /* As the newest of its kind. */
-static void enter(struct sts_table *t, struct sts_domain *d)
+static void list_domain(struct sts_table *t, struct sts_domain *d)
 {
 	d->bytes = size_of(d->policy);
 	t->bytes += d->bytes;
@@ -46,7 +46,7 @@ static void enter(struct sts_table *t, struct sts_domain *d)
 static void free_domain(struct sts_table *t, struct sts_domain *d)
 {
 	assert(d->look == STS_LOOK_NONE && !d->waiting && !d->fetch && !timer_active(&d->limit));
-	leave(t, d);
+	unlist_domain(t, d);
 	HASH_DEL(t->all, d);
 	sts_policy_unref(d->policy);
 	free(d->why);
@@ -68,8 +68,8 @@ struct sts_domain *sts_table_get(struct sts_table *t, const char *name)
 	struct sts_domain *d;
 	HASH_FIND_STR(t->all, name, d);
 	if (d) {
-		leave(t, d);
-		enter(t, d);
+		unlist_domain(t, d);
+		list_domain(t, d);
 		return d;
 	}
 	d = mem_zalloc(sizeof *d);
@@ -77,16 +77,16 @@ struct sts_domain *sts_table_get(struct sts_table *t, const char *name)
 	list_init(&d->in_use);
 	list_init(&d->in_queue);
 	HASH_ADD_KEYPTR(hh, t->all, d->name, strlen(d->name), d);
-	enter(t, d);
+	list_domain(t, d);
 	return d;
 }
 
 void sts_table_set(struct sts_table *t, struct sts_domain *d, struct sts_policy *p)
 {
-	leave(t, d);
+	unlist_domain(t, d);
 	sts_policy_unref(d->policy);
 	d->policy = p;
-	enter(t, d);
+	list_domain(t, d);
 }
 
 /* The one asked for longest ago, of those at rest. False: there is none. */

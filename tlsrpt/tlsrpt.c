@@ -26,7 +26,7 @@ struct conf_note {
 	struct conf *conf;
 };
 
-static void save(void *owner)
+static void save_results(void *owner)
 {
 	struct tlsrpt *t = owner;
 	struct buf text = {0};
@@ -57,7 +57,7 @@ static int64_t due_s(const struct tlsrpt_report *r, int64_t now_s)
 	return first_s + (int64_t)(chance % (uint64_t)(last_s - first_s));
 }
 
-static void look(struct tlsrpt *t, struct tlsrpt_report *r, int64_t now_s)
+static void look_at_report(struct tlsrpt *t, struct tlsrpt_report *r, int64_t now_s)
 {
 	int64_t end_s = (r->day + 1) * DAY_S;
 	if (r->step != TLSRPT_COUNTING || now_s < end_s)
@@ -75,17 +75,17 @@ static void look(struct tlsrpt *t, struct tlsrpt_report *r, int64_t now_s)
 		tlsrpt_send_begin(t, r);
 }
 
-static void tick(void *owner)
+static void look_at_all(void *owner)
 {
 	struct tlsrpt *t = owner;
 	int64_t now_s = date_ms() / 1000;
 	struct tlsrpt_report *r, *tmp;
 	HASH_ITER(hh, t->tally.reports, r, tmp)
-	look(t, r, now_s);
+	look_at_report(t, r, now_s);
 	loop_timer_in(t->loop, &t->tick, TICK_MS);
 }
 
-static void count(struct tlsrpt *t, const struct tls_result *r)
+static void count_result(struct tlsrpt *t, const struct tls_result *r)
 {
 	if (!t->conf->tls_report.enabled)
 		return;
@@ -100,7 +100,7 @@ static void use_conf(struct tlsrpt *t, struct conf *new)
 	tls_report_names(new, t->hostname, t->from);
 }
 
-static void receive(void *owner, struct note *n)
+static void receive_note(void *owner, struct note *n)
 {
 	struct tlsrpt *t = owner;
 	struct tls_result *result = (struct tls_result *)n;
@@ -110,7 +110,7 @@ static void receive(void *owner, struct note *n)
 		free(n);
 		break;
 	case TLS_RESULT:
-		count(t, result);
+		count_result(t, result);
 		tls_result_free(&result);
 		break;
 	case RESOLVE_ANSWER:
@@ -127,12 +127,12 @@ static void receive(void *owner, struct note *n)
 struct tlsrpt *tlsrpt_new(struct conf *conf, const struct tlsrpt_edges *edges)
 {
 	struct tlsrpt *t = mem_zalloc(sizeof *t);
-	t->loop = loop_new("tlsrpt", receive, NULL, t);
+	t->loop = loop_new("tlsrpt", receive_note, NULL, t);
 	t->edges = *edges;
 	t->https = https_new(t->loop);
 	use_conf(t, conf_ref(conf));
-	timer_init(&t->save, save, t);
-	timer_init(&t->tick, tick, t);
+	timer_init(&t->save, save_results, t);
+	timer_init(&t->tick, look_at_all, t);
 	loop_timer_in(t->loop, &t->tick, TICK_MS);
 	return t;
 }

@@ -17,13 +17,13 @@ bool tlsrpt_record_is(const char *txt)
 	return strncmp(txt, version, len) == 0 && txt[len + strspn(txt + len, " \t")] == ';';
 }
 
-static int digit(char c)
+static int hex_value(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
 /* RFC 3986 2.1, in place. False: what comes of it can't be printed. */
-static bool decode(char *text)
+static bool decode_percent(char *text)
 {
 	char *to = text;
 	for (; *text; text++) {
@@ -31,7 +31,7 @@ static bool decode(char *text)
 		if (c == '%') {
 			if (!isxdigit((unsigned char)text[1]) || !isxdigit((unsigned char)text[2]))
 				return false;
-			c = (char)(digit(text[1]) * 16 + digit(text[2]));
+			c = (char)(hex_value(text[1]) * 16 + hex_value(text[2]));
 			text += 2;
 		}
 		if (c <= ' ' || c > '~')
@@ -49,7 +49,7 @@ static char *address_of(const char *uri, size_t len)
 	while (end < len && uri[end] != '?')
 		end++;
 	char *text = mem_strndup(uri, end);
-	bool good = decode(text) &&
+	bool good = decode_percent(text) &&
 		    mailaddr_mailbox(text, strlen(text), false, &a) == MAILADDR_OK && a.text[a.at];
 	free(text);
 	return good ? mem_strdup(a.text) : NULL;
@@ -83,18 +83,18 @@ static char *url_of(const char *uri, size_t len)
 	return NULL;
 }
 
-static bool begins(const char *text, size_t len, const char *scheme)
+static bool has_scheme(const char *text, size_t len, const char *scheme)
 {
 	return len > strlen(scheme) && strncasecmp(text, scheme, strlen(scheme)) == 0;
 }
 
-static int add(struct tlsrpt_target *to, int n, const char *uri, size_t len)
+static int add_target(struct tlsrpt_target *to, int n, const char *uri, size_t len)
 {
 	static const char mailto[] = "mailto:";
-	struct tlsrpt_target t = {.https = begins(uri, len, "https://")};
+	struct tlsrpt_target t = {.https = has_scheme(uri, len, "https://")};
 	if (t.https)
 		t.to = url_of(uri, len);
-	else if (begins(uri, len, mailto))
+	else if (has_scheme(uri, len, mailto))
 		t.to = address_of(uri + strlen(mailto), len - strlen(mailto));
 	for (int i = 0; i < n && t.to; i++)
 		if (strcmp(to[i].to, t.to) == 0) {
@@ -115,7 +115,7 @@ static int add_all(const char *list, size_t len, struct tlsrpt_target *to, int m
 		size_t one = strcspn(list + at, ", \t;");
 		if (at + one > len)
 			one = len > at ? len - at : 0;
-		n = add(to, n, list + at, one);
+		n = add_target(to, n, list + at, one);
 		at += one ? one : 1;
 	}
 	return n;

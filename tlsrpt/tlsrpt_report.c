@@ -29,7 +29,7 @@ static char *id_of(const struct tlsrpt_report *r, const struct tlsrpt_sender *by
 	return mem_printf("%s.%s@%s", day, r->domain, by->hostname);
 }
 
-static json_t *number(int64_t n)
+static json_t *number_json(int64_t n)
 {
 	return json_integer((json_int_t)n);
 }
@@ -46,7 +46,7 @@ static json_t *detail_json(const struct tlsrpt_detail *d)
 	set_known(j, "sending-mta-ip", d->own);
 	set_known(j, "receiving-mx-hostname", d->mx);
 	set_known(j, "receiving-ip", d->address);
-	json_object_set_new(j, "failed-session-count", number(d->count));
+	json_object_set_new(j, "failed-session-count", number_json(d->count));
 	set_known(j, "failure-reason-code", d->reason);
 	return j;
 }
@@ -77,8 +77,8 @@ static json_t *policy_json(const struct tlsrpt_report *r, const struct tlsrpt_po
 				   "policy-domain", r->domain);
 	put_policy_text(policy, p->text);
 	json_t *j = json_pack("{s:o,s:{s:o,s:o}}", "policy", policy, "summary",
-			      "total-successful-session-count", number(p->successes),
-			      "total-failure-session-count", number(p->failures));
+			      "total-successful-session-count", number_json(p->successes),
+			      "total-failure-session-count", number_json(p->failures));
 	if (p->ndetail == 0)
 		return j;
 	json_t *details = json_array();
@@ -107,7 +107,7 @@ static char *json_of(const struct tlsrpt_report *r, const struct tlsrpt_sender *
 	return text;
 }
 
-static void gzip(const char *text, size_t len, struct buf *to)
+static void gzip_text(const char *text, size_t len, struct buf *to)
 {
 	struct isal_zstream z;
 	size_t room = len + len / 8 + 1024; /* what does not shrink is stored */
@@ -127,7 +127,7 @@ void tlsrpt_report_write(const struct tlsrpt_report *r, const struct tlsrpt_send
 {
 	char *text = json_of(r, by);
 	if (text)
-		gzip(text, strlen(text), to);
+		gzip_text(text, strlen(text), to);
 	free(text);
 }
 

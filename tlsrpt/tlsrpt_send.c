@@ -48,7 +48,7 @@ static bool all_have_it(const struct tlsrpt_report *r)
 }
 
 /* Whatever was under way has ended. later: somebody is still to get it, or nobody knows. */
-static void rest(struct tlsrpt_report *r, bool later)
+static void rest_report(struct tlsrpt_report *r, bool later)
 {
 	struct tlsrpt *t = r->tlsrpt;
 	free_targets(r);
@@ -66,7 +66,7 @@ static void rest(struct tlsrpt_report *r, bool later)
 	r->due_s = date_ms() / 1000 + r->wait_s;
 }
 
-static void tell(const struct tlsrpt_report *r, const char *to, const char *failure)
+static void log_delivery(const struct tlsrpt_report *r, const char *to, const char *failure)
 {
 	log_event(failure ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls_report", "domain", r->domain,
 		  "to", to, "result", failure ? "failed" : "sent", "reason", failure, NULL);
@@ -74,14 +74,14 @@ static void tell(const struct tlsrpt_report *r, const char *to, const char *fail
 }
 
 /* failure: a clause; NULL: it has the report. */
-static void ended(struct tlsrpt_report *r, int n, const char *failure)
+static void end_delivery(struct tlsrpt_report *r, int n, const char *failure)
 {
 	assert(r->open > 0 && n < r->ntarget);
-	tell(r, r->target[n].to, failure);
+	log_delivery(r, r->target[n].to, failure);
 	if (!failure)
 		r->sent |= 1u << n;
 	if (--r->open == 0)
-		rest(r, !all_have_it(r));
+		rest_report(r, !all_have_it(r));
 }
 
 static void send_mail(struct tlsrpt_report *r, int n)
@@ -117,8 +117,8 @@ void tlsrpt_send_stored(struct tlsrpt *t, struct spool_store *store)
 {
 	struct tlsrpt_report *r = store->owner;
 	if (t->https)
-		ended(r, (int)store->ticket,
-		      store->stored ? NULL : "the queue does not take it now");
+		end_delivery(r, (int)store->ticket,
+			     store->stored ? NULL : "the queue does not take it now");
 	free(store);
 }
 
@@ -131,7 +131,7 @@ static char *host_of(const char *url, int *port)
 	return mem_strndup(host, len);
 }
 
-static void ask(struct tlsrpt_report *r, enum resolve_kind kind, const char *name, int order)
+static void ask_dns(struct tlsrpt_report *r, enum resolve_kind kind, const char *name, int order)
 {
 	struct tlsrpt *t = r->tlsrpt;
 	struct resolve *q = resolve_new(kind, name, t->loop, r);
@@ -147,7 +147,7 @@ static void send_to(struct tlsrpt_report *r, int n)
 		return;
 	}
 	char *host = host_of(r->target[n].to, &port);
-	ask(r, RESOLVE_HOST, host, n);
+	ask_dns(r, RESOLVE_HOST, host, n);
 	free(host);
 }
 
@@ -159,7 +159,7 @@ static void on_posted(void *owner, const struct https_answer *a)
 			: a->error ? mem_strdup(a->error)
 				   : mem_printf("it answers %ld", a->status);
 	p->report->target[p->n].post = NULL;
-	ended(p->report, p->n, failure);
+	end_delivery(p->report, p->n, failure);
 	free(failure);
 	free(p);
 }
@@ -209,7 +209,7 @@ static void have_record(struct tlsrpt_report *r, const struct resolve *a)
 {
 	read_record(r, a);
 	if (a->failure || r->ntarget == 0 || all_have_it(r)) {
-		rest(r, a->failure != NULL);
+		rest_report(r, a->failure != NULL);
 		return;
 	}
 	int n = r->ntarget;
@@ -221,7 +221,7 @@ static void have_record(struct tlsrpt_report *r, const struct resolve *a)
 			send_to(r, i);
 		}
 	if (--r->open == 0)
-		rest(r, !all_have_it(r));
+		rest_report(r, !all_have_it(r));
 }
 
 void tlsrpt_send_resolved(struct tlsrpt *t, struct resolve *a)
@@ -234,7 +234,7 @@ void tlsrpt_send_resolved(struct tlsrpt *t, struct resolve *a)
 	if (a->order == FOR_RECORD)
 		have_record(r, a);
 	else if (a->nhost == 0)
-		ended(r, a->order, a->failure->text);
+		end_delivery(r, a->order, a->failure->text);
 	else
 		post_to(r, a->order, a);
 	resolve_free(&a);
@@ -247,7 +247,7 @@ void tlsrpt_send_begin(struct tlsrpt *t, struct tlsrpt_report *r)
 	r->tlsrpt = t;
 	r->step = TLSRPT_RECORD;
 	t->sending++;
-	ask(r, RESOLVE_TXT, name, FOR_RECORD);
+	ask_dns(r, RESOLVE_TXT, name, FOR_RECORD);
 	free(name);
 }
 

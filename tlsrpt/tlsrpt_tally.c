@@ -72,7 +72,7 @@ struct tlsrpt_policy *tlsrpt_report_policy(struct tlsrpt_report *r, enum tls_res
 	return p;
 }
 
-static bool alike(const struct tlsrpt_detail *a, const struct tlsrpt_detail *b)
+static bool same_detail(const struct tlsrpt_detail *a, const struct tlsrpt_detail *b)
 {
 	return a->type == b->type && strcmp(a->mx, b->mx) == 0 &&
 	       strcmp(a->address, b->address) == 0 && strcmp(a->own, b->own) == 0 &&
@@ -82,7 +82,7 @@ static bool alike(const struct tlsrpt_detail *a, const struct tlsrpt_detail *b)
 struct tlsrpt_detail *tlsrpt_policy_detail(struct tlsrpt_policy *p, const struct tlsrpt_detail *as)
 {
 	for (int i = 0; i < p->ndetail; i++)
-		if (alike(&p->detail[i], as))
+		if (same_detail(&p->detail[i], as))
 			return &p->detail[i];
 	if (p->ndetail == TLSRPT_DETAILS_MAX)
 		return &p->detail[p->ndetail - 1];

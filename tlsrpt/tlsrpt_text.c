@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *dash(const char *text)
+static const char *dash_if_empty(const char *text)
 {
 	return *text ? text : "-";
 }
@@ -16,7 +16,8 @@ static const char *dash(const char *text)
 static void write_detail(const struct tlsrpt_detail *d, struct buf *to)
 {
 	buf_printf(to, "detail %s %lld %s %s %s %s\n", tls_result_type_word(d->type),
-		   (long long)d->count, dash(d->mx), dash(d->address), dash(d->own), d->reason);
+		   (long long)d->count, dash_if_empty(d->mx), dash_if_empty(d->address),
+		   dash_if_empty(d->own), d->reason);
 }
 
 static void write_policy(const struct tlsrpt_policy *p, struct buf *to)
@@ -58,7 +59,7 @@ static bool is_count(long long n)
 }
 
 /* A policy is known by its text, so it begins when that has ended. */
-static void settle(struct reading *r)
+static void settle_policy(struct reading *r)
 {
 	if (r->into || !r->report || r->successes < 0)
 		return;
@@ -73,7 +74,7 @@ static void read_report(struct reading *r, const char *line)
 	long long day;
 	unsigned sent;
 	char domain[256];
-	settle(r);
+	settle_policy(r);
 	r->report = NULL;
 	r->into = NULL;
 	r->successes = -1;
@@ -87,7 +88,7 @@ static void read_report(struct reading *r, const char *line)
 static void read_policy(struct reading *r, const char *line)
 {
 	char word[32];
-	settle(r);
+	settle_policy(r);
 	r->into = NULL;
 	r->successes = -1;
 	buf_clear(&r->text);
@@ -102,7 +103,7 @@ static void read_policy(struct reading *r, const char *line)
 		}
 }
 
-static void undash(char *text)
+static void empty_if_dash(char *text)
 {
 	if (strcmp(text, "-") == 0)
 		*text = '\0';
@@ -113,15 +114,15 @@ static void read_detail(struct reading *r, const char *line)
 	int at = 0;
 	long long count;
 	char word[32], mx[256], address[64], own[64];
-	settle(r);
+	settle_policy(r);
 	if (!r->into ||
 	    sscanf(line, "detail %31s %lld %255s %63s %63s %n", word, &count, mx, address, own,
 		   &at) != 5 ||
 	    !is_count(count))
 		return;
-	undash(mx);
-	undash(address);
-	undash(own);
+	empty_if_dash(mx);
+	empty_if_dash(address);
+	empty_if_dash(own);
 	struct tlsrpt_detail as = {
 		.mx = mx, .address = address, .own = own, .reason = (char *)line + at};
 	for (int i = 0; i < TLS_RESULT_TYPE_COUNT; i++)
@@ -153,6 +154,6 @@ void tlsrpt_text_read(struct tlsrpt_tally *t, const char *text)
 		free(line);
 		text += len + (text[len] == '\n');
 	}
-	settle(&r);
+	settle_policy(&r);
 	buf_fini(&r.text);
 }

@@ -58,7 +58,7 @@ bool privileges_find(struct privileges *p, const char *user, struct buf *error)
 	return true;
 }
 
-static bool failed(struct buf *error, const char *what, const char *of)
+static bool put_errno(struct buf *error, const char *what, const char *of)
 {
 	buf_printf(error, "%s %s: %s", what, of, strerror(errno));
 	return false;
@@ -69,11 +69,11 @@ bool privileges_own_folder(const struct privileges *p, const char *path, struct 
 	if (!p->change)
 		return true;
 	if (mkdir(path, 0750) != 0 && errno != EEXIST)
-		return failed(error, "cannot make", path);
+		return put_errno(error, "cannot make", path);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return failed(error, "cannot open", path);
-	bool ok = fchown(fd, p->uid, p->gid) == 0 || failed(error, "cannot give away", path);
+		return put_errno(error, "cannot open", path);
+	bool ok = fchown(fd, p->uid, p->gid) == 0 || put_errno(error, "cannot give away", path);
 	close(fd);
 	return ok;
 }
@@ -132,7 +132,7 @@ bool privileges_lend(const struct privileges *p, struct buf *error)
 	if (!p->change)
 		return true;
 	if (setgroups(0, NULL) != 0 || setegid(p->gid) != 0 || seteuid(p->uid) != 0)
-		return failed(error, "cannot become user", p->name);
+		return put_errno(error, "cannot become user", p->name);
 	return true;
 }
 
@@ -141,7 +141,7 @@ bool privileges_return(const struct privileges *p, struct buf *error)
 	if (!p->change)
 		return true;
 	if (seteuid(0) != 0 || setegid(0) != 0)
-		return failed(error, "cannot become", "root again");
+		return put_errno(error, "cannot become", "root again");
 	return true;
 }
 
@@ -151,7 +151,7 @@ bool privileges_drop(struct privileges *p, struct buf *error)
 		return true;
 	if (initgroups(p->name, p->gid) != 0 || setresgid(p->gid, p->gid, p->gid) != 0 ||
 	    setresuid(p->uid, p->uid, p->uid) != 0 || setuid(0) == 0)
-		return failed(error, "cannot become user", p->name);
+		return put_errno(error, "cannot become user", p->name);
 	return true;
 }
 

@@ -77,7 +77,7 @@ static bool restrict_files(const struct conf *c, struct buf *error)
 }
 
 /* From the program that was in this process before. */
-static bool inherit(void)
+static bool inherit_sandbox(void)
 {
 	int process = 0, files = 0, calls = 0;
 	const char *text = getenv(inheritance);
@@ -99,7 +99,7 @@ void sandbox_hand_over(void)
 		setenv(inheritance, text, 1);
 }
 
-static const char *lacking(void)
+static const char *find_lack(void)
 {
 	if (!in_force.files && !in_force.calls)
 		return "neither Landlock nor a filter of system calls can be had here";
@@ -108,10 +108,10 @@ static const char *lacking(void)
 				 : NULL;
 }
 
-static void say(const struct conf *c)
+static void log_sandbox(const struct conf *c)
 {
 	bool any = in_force.files || in_force.calls;
-	const char *reason = c->sandbox != SANDBOX_OFF ? lacking()
+	const char *reason = c->sandbox != SANDBOX_OFF ? find_lack()
 			     : any ? "a restart cannot lift it: stop the relay, and start it"
 				   : NULL;
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "sandbox", "files",
@@ -138,21 +138,21 @@ static bool restrict_all(const struct conf *c, struct buf *error)
 
 bool sandbox_enter(const struct conf *c, struct buf *error)
 {
-	if (inherit()) {
+	if (inherit_sandbox()) {
 		if (in_force.calls && !syscalls_prepare(error))
 			return false;
 	} else if (!restrict_all(c, error)) {
 		return false;
 	}
-	if (c->sandbox == SANDBOX_REQUIRED && lacking()) {
-		buf_printf(error, "sandbox = required: %s", lacking());
+	if (c->sandbox == SANDBOX_REQUIRED && find_lack()) {
+		buf_printf(error, "sandbox = required: %s", find_lack());
 		return false;
 	}
 	if (in_force.calls)
 		thread_prepare(syscalls_restrict_thread);
 	prctl(PR_SET_DUMPABLE, c->sandbox == SANDBOX_OFF);
 	in_force.spool = mem_strdup(c->spool);
-	say(c);
+	log_sandbox(c);
 	return true;
 }
 
@@ -167,7 +167,7 @@ bool sandbox_hides(const char *path)
 	return fd < 0 && errno == EACCES;
 }
 
-static void look(struct sandbox_visitor *v, const char *path, enum landlock_right right)
+static void look_at_path(struct sandbox_visitor *v, const char *path, enum landlock_right right)
 {
 	struct looker *l = (struct looker *)v;
 	if (right == LANDLOCK_KEEP)
@@ -202,14 +202,14 @@ static void look_at_start(const struct conf *c, struct buf *says)
 static void look_at_offers(const struct conf *c, struct buf *says)
 {
 	bool any = in_force.files || in_force.calls;
-	if (c->sandbox == SANDBOX_REQUIRED && lacking() &&
+	if (c->sandbox == SANDBOX_REQUIRED && find_lack() &&
 	    (any || !landlock_abi() || !syscalls_offered()))
-		buf_printf(says, "sandbox = required: %s\n", lacking());
+		buf_printf(says, "sandbox = required: %s\n", find_lack());
 }
 
 bool sandbox_reaches(const struct conf *c, bool restart, struct buf *says)
 {
-	struct looker l = {.visitor.visit = look, .says = says};
+	struct looker l = {.visitor.visit = look_at_path, .says = says};
 	size_t before = buf_len(says);
 	if (in_force.files)
 		sandbox_paths_conf(c, &l.visitor);

@@ -34,7 +34,7 @@ char *sandbox_paths_folder(const char *path)
 }
 
 /* A link may be changed to lead elsewhere in the folder that it leads to now. */
-static void visit(struct sandbox_visitor *v, const char *path, enum landlock_right right)
+static void visit_path(struct sandbox_visitor *v, const char *path, enum landlock_right right)
 {
 	char *real = realpath(path, NULL);
 	v->visit(v, path, right);
@@ -47,7 +47,7 @@ static void visit_list(struct sandbox_visitor *v, const struct conf_list *files)
 {
 	for (int i = 0; i < files->n; i++)
 		if (!socketmap_name_is(files->item[i]))
-			visit(v, files->item[i], LANDLOCK_READ);
+			visit_path(v, files->item[i], LANDLOCK_READ);
 }
 
 static void visit_secret(void *visitor, const char *key, const char *value)
@@ -56,7 +56,7 @@ static void visit_secret(void *visitor, const char *key, const char *value)
 	struct buf why = {0};
 	(void)key;
 	if (!credential_parse(value, &of, &why))
-		visit(visitor, of->file, LANDLOCK_READ);
+		visit_path(visitor, of->file, LANDLOCK_READ);
 	credential_unref(of);
 	buf_fini(&why);
 }
@@ -81,7 +81,7 @@ static void visit_keys(void *context, const char *key, const char *value)
 			continue;
 		free(k->folder);
 		k->folder = mem_strndup(file, len);
-		visit(k->visitor, file, LANDLOCK_READ);
+		visit_path(k->visitor, file, LANDLOCK_READ);
 	}
 	dkim_rows_fini(&rows);
 	buf_fini(&why);
@@ -90,13 +90,13 @@ static void visit_keys(void *context, const char *key, const char *value)
 static void visit_if(struct sandbox_visitor *v, const char *file)
 {
 	if (*file)
-		visit(v, file, LANDLOCK_READ);
+		visit_path(v, file, LANDLOCK_READ);
 }
 
 static void visit_nats(struct sandbox_visitor *v, const struct conf_cluster *k)
 {
 	if (k->nats_tls)
-		visit(v, k->nats_ca, LANDLOCK_READ);
+		visit_path(v, k->nats_ca, LANDLOCK_READ);
 	visit_if(v, k->nats_certificate);
 	visit_if(v, k->nats_key);
 	visit_if(v, k->nats_credentials);
@@ -113,20 +113,20 @@ static void visit_cluster(struct sandbox_visitor *v, const struct conf_cluster *
 
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
-	visit(v, c->spool, LANDLOCK_KEEP);
-	visit(v, c->file, LANDLOCK_READ);
+	visit_path(v, c->spool, LANDLOCK_KEEP);
+	visit_path(v, c->file, LANDLOCK_READ);
 	if (c->dns.dnssec == DNSSEC_VALIDATE)
-		visit(v, c->dns.trust_anchor, LANDLOCK_READ);
+		visit_path(v, c->dns.trust_anchor, LANDLOCK_READ);
 	if (c->log[0] == '/')
-		visit(v, c->log, LANDLOCK_APPEND);
+		visit_path(v, c->log, LANDLOCK_APPEND);
 #define T(role, setting, ...) visit_list(v, &c->setting);
 	TABLES(T)
 #undef T
 	visit_list(v, &c->providers);
 	if (*c->tls.ca)
-		visit(v, c->tls.ca, LANDLOCK_READ);
+		visit_path(v, c->tls.ca, LANDLOCK_READ);
 	if (c->events.to[0] == '/')
-		visit(v, c->events.to, LANDLOCK_APPEND);
+		visit_path(v, c->events.to, LANDLOCK_APPEND);
 	visit_if(v, c->events.token);
 	if (c->cluster.replicate != REPLICATE_OFF)
 		visit_nats(v, &c->cluster);
@@ -184,7 +184,7 @@ static void visit_resolver(struct sandbox_visitor *v)
 {
 	char *real = realpath("/etc/resolv.conf", NULL);
 	char *folder = real ? sandbox_paths_folder(real) : NULL;
-	visit(v, "/etc/resolv.conf", LANDLOCK_READ);
+	visit_path(v, "/etc/resolv.conf", LANDLOCK_READ);
 	if (folder && strcmp(folder, "/etc") != 0)
 		v->visit(v, folder, LANDLOCK_READ);
 	free(folder);
@@ -229,9 +229,9 @@ void sandbox_paths_system(struct sandbox_visitor *v)
 	};
 	visit_resolver(v);
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-		visit(v, read[i], LANDLOCK_READ);
-	visit(v, X509_get_default_cert_dir(), LANDLOCK_READ);
-	visit(v, X509_get_default_cert_file(), LANDLOCK_READ);
+		visit_path(v, read[i], LANDLOCK_READ);
+	visit_path(v, X509_get_default_cert_dir(), LANDLOCK_READ);
+	visit_path(v, X509_get_default_cert_file(), LANDLOCK_READ);
 	v->visit(v, "/dev/null", LANDLOCK_APPEND);
 	visit_for_sanitizer(v);
 	dl_iterate_phdr(visit_library, v);

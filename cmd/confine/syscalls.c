@@ -44,7 +44,7 @@ struct row {
 static struct sock_fprog of_threads; /* empty: there is no such filter */
 
 /* What the kind of machine has not is no fault. */
-static int add(scmp_filter_ctx filter, const struct row *row)
+static int allow_call(scmp_filter_ctx filter, const struct row *row)
 {
 	int number = seccomp_syscall_resolve_name(row->name);
 	if (number < 0)
@@ -54,7 +54,7 @@ static int add(scmp_filter_ctx filter, const struct row *row)
 }
 
 /* main: with what only main may do. */
-static scmp_filter_ctx build(bool main, struct buf *error)
+static scmp_filter_ctx build_filter(bool main, struct buf *error)
 {
 	const struct row row[] = {SYSCALLS(CALL, WHERE, WHERE2)};
 	const struct row of_main[] = {SYSCALLS_OF_MAIN(CALL, WHERE, WHERE2)
@@ -62,9 +62,9 @@ static scmp_filter_ctx build(bool main, struct buf *error)
 	scmp_filter_ctx filter = seccomp_init(REFUSE);
 	int failed = filter ? 0 : -ENOMEM;
 	for (size_t i = 0; !failed && i < sizeof row / sizeof *row; i++)
-		failed = add(filter, &row[i]);
+		failed = allow_call(filter, &row[i]);
 	for (size_t i = 0; main && !failed && i < sizeof of_main / sizeof *of_main; i++)
-		failed = add(filter, &of_main[i]);
+		failed = allow_call(filter, &of_main[i]);
 	/* A tree, not a list, of calls; and no measures against our own threads, which would make
 	 * every branch dearer. */
 	if (!failed)
@@ -102,7 +102,7 @@ static bool take_program(int fd)
 bool syscalls_prepare(struct buf *error)
 {
 	int way[2] = {-1, -1};
-	scmp_filter_ctx filter = build(false, error);
+	scmp_filter_ctx filter = build_filter(false, error);
 	if (!filter)
 		return false;
 	bool ok = pipe2(way, O_CLOEXEC | O_NONBLOCK) == 0 &&
@@ -119,7 +119,7 @@ bool syscalls_prepare(struct buf *error)
 
 bool syscalls_restrict(struct buf *error)
 {
-	scmp_filter_ctx filter = build(true, error);
+	scmp_filter_ctx filter = build_filter(true, error);
 	if (!filter)
 		return false;
 	int failed = seccomp_load(filter);

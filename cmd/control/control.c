@@ -73,14 +73,14 @@ static void connection_free(struct connection *c, bool linger)
 }
 
 /* Complete when the bytes end with a NUL in the place of a word: two NULs, or a NUL alone. */
-static bool complete(const struct buf *words)
+static bool is_complete(const struct buf *words)
 {
 	size_t len = buf_len(words);
 	const char *end = buf_data(words) + len;
 	return len > 0 && end[-1] == '\0' && (len == 1 || end[-2] == '\0');
 }
 
-static void split(struct connection *c)
+static void split_words(struct connection *c)
 {
 	char *word = buf_data(&c->words), *end = word + buf_len(&c->words);
 	size_t n = 0;
@@ -98,15 +98,15 @@ static void take_progress(struct request *r)
 		memmove(r->argv, r->argv + 1, (size_t)r->argc-- * sizeof *r->argv);
 }
 
-static void gather(struct connection *c)
+static void gather_words(struct connection *c)
 {
 	struct buf *in = stream_in(c->stream);
 	buf_append(&c->words, buf_data(in), buf_len(in));
 	buf_consume(in, buf_len(in));
 	if (buf_len(&c->words) > CONTROL_REQUEST_MAX) {
 		connection_free(c, false);
-	} else if (complete(&c->words)) {
-		split(c);
+	} else if (is_complete(&c->words)) {
+		split_words(c);
 		take_progress(&c->request);
 		stream_deadline(c->stream, 0);
 		c->state = ANSWERING;
@@ -121,7 +121,7 @@ static void on_event(void *owner, enum stream_event event)
 	switch (event) {
 	case STREAM_DATA:
 		if (c->state == READING)
-			gather(c);
+			gather_words(c);
 		else
 			buf_clear(stream_in(c->stream));
 		break;
@@ -156,7 +156,7 @@ static void on_closed(void *unused)
 	descriptors_give(DESCRIPTORS_CONTROL);
 }
 
-static struct connection *take(struct control *k, int fd)
+static struct connection *take_connection(struct control *k, int fd)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->magic = CONNECTION_MAGIC;
@@ -184,7 +184,7 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 		close(fd);
 		return;
 	}
-	struct connection *c = take(k, fd);
+	struct connection *c = take_connection(k, fd);
 	stream_when_closed(c->stream, on_closed, NULL);
 }
 
@@ -198,7 +198,7 @@ struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *,
 	k->owner = owner;
 	k->fd = k->path.folder = -1;
 	list_init(&k->list);
-	take(k, fd);
+	take_connection(k, fd);
 	return k;
 }
 

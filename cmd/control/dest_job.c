@@ -24,7 +24,7 @@ struct dest_job {
 	struct order_args args; /* without what points into the request */
 };
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct dest_job *j = r->job;
 	j->request = NULL;
@@ -47,7 +47,7 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.provider = j->args.for_text = NULL;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
 		char *name = args.provider ? mem_printf(OF_PROVIDER "%s", args.provider)

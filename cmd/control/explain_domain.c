@@ -49,7 +49,7 @@ void explain_domain_free(struct explain_domain **dp)
 	free(d);
 }
 
-static bool same(const struct verdict *a, const struct verdict *b)
+static bool same_verdict(const struct verdict *a, const struct verdict *b)
 {
 	return a == b || (a && b && a->class == b->class && a->code == b->code &&
 			  strcmp(a->text, b->text) == 0);
@@ -62,7 +62,7 @@ static struct reason *find_reason(struct explain_domain *r, const struct spool_r
 	bool scheduled = row->queue == SPOOL_DEFERRED && envelope_is_scheduled(row->envelope);
 	for (int i = 0; i < r->n; i++)
 		if (r->of[i].queue == row->queue && r->of[i].scheduled == scheduled &&
-		    same(r->of[i].last, last))
+		    same_verdict(r->of[i].last, last))
 			return &r->of[i];
 	if (r->n == REASONS_MAX)
 		return &r->of[REASONS_MAX - 1];
@@ -71,7 +71,8 @@ static struct reason *find_reason(struct explain_domain *r, const struct spool_r
 	return &r->of[r->n++];
 }
 
-static void count(struct explain_domain *r, const struct spool_row *row, const struct recipient *to)
+static void count_recipient(struct explain_domain *r, const struct spool_row *row,
+			    const struct recipient *to)
 {
 	struct reason *of = find_reason(r, row, to->last);
 	int64_t due_ms = row->envelope->due_ms;
@@ -90,7 +91,7 @@ void explain_domain_add(struct explain_domain *r, const struct spool_command *li
 		for (uint32_t k = 0; k < e->nrcpt && row->queue != SPOOL_ACTIVE; k++)
 			if (!e->rcpt[k].done &&
 			    strcasecmp(mailaddr_domain(e->rcpt[k].address), r->domain) == 0)
-				count(r, row, &e->rcpt[k]);
+				count_recipient(r, row, &e->rcpt[k]);
 	}
 }
 

@@ -36,7 +36,7 @@ enum {
 	DOMAIN_ROWS_MAX = 100000, /* in all */
 };
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct explain_job *j = r->job;
 	j->request = NULL;
@@ -52,7 +52,7 @@ static void job_free(struct explain_job *j)
 	free(j);
 }
 
-static void finish(struct explain_job *j, struct buf *out)
+static void finish_job(struct explain_job *j, struct buf *out)
 {
 	struct request *r = j->request;
 	if (r && buf_len(out) > 0) {
@@ -102,7 +102,7 @@ void explain_job_answer(struct explain_question *x)
 	if (j->shown) {
 		explain_print_spooled(&out, &j->shown->row[0], x, j->json, clock_wall_ms());
 		explain_question_free(&x);
-		finish(j, &out);
+		finish_job(j, &out);
 		return;
 	}
 	explain_print(&out, x, j->json, clock_wall_ms());
@@ -115,7 +115,7 @@ void explain_job_answer(struct explain_question *x)
 	} else if (buf_len(&out) == 0 && j->request) {
 		ask_spool(j);
 	} else {
-		finish(j, &out);
+		finish_job(j, &out);
 	}
 }
 
@@ -129,7 +129,7 @@ static void finish_domain(struct explain_job *j)
 	explain_domain_print(&out, j->domain, j->json, clock_wall_ms());
 	if (buf_len(&out) == 0 && strpbrk(j->what, ".:["))
 		explain_domain_nothing(&out, j->what, j->json);
-	finish(j, &out);
+	finish_job(j, &out);
 }
 
 /* The rest of them is asked for step by step, so that mail does not wait for it. */
@@ -177,7 +177,7 @@ void explain_job_shown(struct spool_command *c)
 		j->as_site = true;
 		ask_qmgr(j);
 	} else {
-		finish(j, &out);
+		finish_job(j, &out);
 	}
 }
 
@@ -199,6 +199,6 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 	buf_init(&j->said);
 	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	ask_qmgr(j);
 }

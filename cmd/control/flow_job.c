@@ -31,7 +31,7 @@ static void end_job(struct flow_job *j)
 	free(j);
 }
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct flow_job *j = r->job;
 	j->request = NULL;
@@ -63,7 +63,7 @@ void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.for_text = NULL;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	if (args.cluster && args.verb == ORDER_LIST) {
 		ask_nodes(j, args.name);
 		return;
@@ -107,7 +107,7 @@ void flow_job_apply(const struct cluster_order *o, struct loop *loop, struct loo
 	loop_post(qmgr, &command_of(o, loop, NULL)->note);
 }
 
-static void say(const struct flow_job *j, struct flow_command *c)
+static void say_answer(const struct flow_job *j, struct flow_command *c)
 {
 	struct buf out = {0};
 	flow_print_sort(c);
@@ -149,7 +149,7 @@ void flow_job_answer(struct flow_command *c)
 				 c->op == FLOW_RESUME ? "not suspended"
 						      : "no mail of such a flow was seen");
 	else if (j->request)
-		say(j, c);
+		say_answer(j, c);
 	if (j->request)
 		control_finish(j->request, missing ? STATUS_REFUSED : STATUS_DONE);
 	end_job(j);

@@ -40,12 +40,12 @@ static void job_free(struct milter_job *j)
 	free(j);
 }
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	job_free(r->job);
 }
 
-static void print(const struct milter_job *j, const char *how, struct buf *to)
+static void print_rows(const struct milter_job *j, const char *how, struct buf *to)
 {
 	if (strcmp(how, "list") == 0)
 		milter_print_list(to, j->row, j->n);
@@ -55,13 +55,13 @@ static void print(const struct milter_job *j, const char *how, struct buf *to)
 		milter_print_json(to, &j->row[i]);
 }
 
-static void answer(struct milter_job *j)
+static void answer_client(struct milter_job *j)
 {
 	struct request *r = j->request;
 	struct buf out = {0};
 	for (int i = 0; i < j->n; i++)
 		milter_health_take(j->row[i].filter->title, &j->row[i].health);
-	print(j, r->argv[1], &out);
+	print_rows(j, r->argv[1], &out);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
 	job_free(j);
@@ -78,7 +78,7 @@ static void on_tried(void *owner, const char *why)
 	milter_probe_end(&t->probe);
 	assert(j->waiting > 0);
 	if (--j->waiting == 0)
-		answer(j);
+		answer_client(j);
 }
 
 static void add_row(struct milter_job *j, const struct conf_milter *m)
@@ -88,7 +88,7 @@ static void add_row(struct milter_job *j, const struct conf_milter *m)
 	j->n++;
 }
 
-static void refuse(struct milter_job *j, const char *name)
+static void refuse_request(struct milter_job *j, const char *name)
 {
 	struct request *r = j->request;
 	job_free(j);
@@ -111,11 +111,11 @@ void milter_job_start(struct request *r, struct loop *loop, struct conf *conf)
 		if (!name || strcmp(name, conf->milter[i].title) == 0)
 			add_row(j, &conf->milter[i]);
 	if (j->n == 0 || r->argc < 2) {
-		refuse(j, name);
+		refuse_request(j, name);
 		return;
 	}
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	j->began_us = clock_steady_us();
 	j->waiting = j->n;
 	for (int i = 0; i < j->n; i++)

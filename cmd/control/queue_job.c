@@ -17,7 +17,8 @@ enum { TELL_MS = 1000 };
 
 static void go_on(struct queue_job *);
 
-static void ask(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t after, int limit)
+static void ask_spool(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t after,
+		      int limit)
 {
 	struct spool_command *c = spool_command_new(op, j->loop, j);
 	c->id = id;
@@ -30,7 +31,7 @@ static void ask(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t 
 	loop_post(j->spool, &c->note);
 }
 
-static bool changes(const struct queue_job *j)
+static bool is_change(const struct queue_job *j)
 {
 	return j->args.verb >= QUEUE_FLUSH;
 }
@@ -81,12 +82,12 @@ static void ask_by_id(struct queue_job *j)
 			not_found(j, text);
 		else if (j->args.refilter)
 			queue_refilter_add(j, id);
-		else if (changes(j))
-			ask(j, queue_verbs[j->args.verb].order, id, 0, 0);
+		else if (is_change(j))
+			ask_spool(j, queue_verbs[j->args.verb].order, id, 0, 0);
 		else if (j->args.verb == QUEUE_SHOW)
-			ask(j, SPOOL_SHOW, id, 0, 0);
+			ask_spool(j, SPOOL_SHOW, id, 0, 0);
 		else
-			ask(j, SPOOL_LIST, id, id - 1, 1);
+			ask_spool(j, SPOOL_LIST, id, id - 1, 1);
 	}
 	j->complete = j->next_id == j->args.nid;
 }
@@ -95,11 +96,11 @@ static void ask_next(struct queue_job *j)
 {
 	if (j->args.nid > 0) {
 		ask_by_id(j);
-	} else if (j->args.all && changes(j) && !j->args.refilter) {
-		ask(j, queue_verbs[j->args.verb].order, 0, 0, 0);
+	} else if (j->args.all && is_change(j) && !j->args.refilter) {
+		ask_spool(j, queue_verbs[j->args.verb].order, 0, 0, 0);
 		j->complete = true;
 	} else {
-		ask(j, SPOOL_LIST, 0, j->after, QUEUE_PAGE);
+		ask_spool(j, SPOOL_LIST, 0, j->after, QUEUE_PAGE);
 	}
 }
 
@@ -123,14 +124,14 @@ static void say_total(struct queue_job *j)
 	buf_init(&text);
 	if (j->args.verb == QUEUE_LIST && !j->args.json)
 		queue_print_summary(&text, j->messages, j->bytes);
-	else if (changes(j))
+	else if (is_change(j))
 		buf_printf(&text, "%" PRId64 " message%s %s\n", j->messages,
 			   j->messages == 1 ? "" : "s", queue_verbs[j->args.verb].done);
 	if (j->cancelled > 0)
 		buf_printf(&text, "%" PRId64 " of them when what is under way has ended\n",
 			   j->cancelled);
 	queue_refilter_total(j, &text);
-	if (changes(j))
+	if (is_change(j))
 		put_unmoved(&text, j);
 	control_say(j->request, buf_data(&text), buf_len(&text));
 	buf_fini(&text);
@@ -142,7 +143,7 @@ static void say_total(struct queue_job *j)
 }
 
 /* An order on all messages is one step of the spool, which says only in the end how many they were. */
-static void tell(void *owner)
+static void tell_progress(void *owner)
 {
 	struct queue_job *j = owner;
 	int64_t in_queue = metrics_sum(METRIC_queue_incoming) + metrics_sum(METRIC_queue_active) +
@@ -170,7 +171,7 @@ static void job_free(struct queue_job *j)
 	free(j);
 }
 
-static void finish(struct queue_job *j)
+static void finish_job(struct queue_job *j)
 {
 	struct request *r = j->request;
 	j->request = NULL;
@@ -182,7 +183,7 @@ static void refilter_some(struct queue_job *j)
 {
 	uint64_t id;
 	while (j->request && queue_refilter_next(j, &id))
-		ask(j, SPOOL_SHOW, id, 0, 0);
+		ask_spool(j, SPOOL_SHOW, id, 0, 0);
 }
 
 /* The one place that decides what comes next. */
@@ -204,16 +205,16 @@ static void go_on(struct queue_job *j)
 	refilter_some(j);
 	if (j->in_flight == 0 && j->complete) {
 		say_total(j);
-		finish(j);
+		finish_job(j);
 	}
 }
 
-static void resume(struct request *r)
+static void resume_job(struct request *r)
 {
 	go_on(r->job);
 }
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct queue_job *j = r->job;
 	j->request = NULL;
@@ -230,8 +231,8 @@ static void take_row(struct queue_job *j, const struct spool_row *row, int64_t n
 			queue_refilter_add(j, row->envelope->id);
 		return;
 	}
-	if (changes(j)) {
-		ask(j, queue_verbs[j->args.verb].order, row->envelope->id, 0, 0);
+	if (is_change(j)) {
+		ask_spool(j, queue_verbs[j->args.verb].order, row->envelope->id, 0, 0);
 		return;
 	}
 	j->messages++;
@@ -295,7 +296,7 @@ void queue_job_refiltered(struct refilter *r)
 	j->in_flight--;
 	enum spool_order op = j->request ? queue_refilter_answered(j, r) : SPOOL_SHOW;
 	if (op != SPOOL_SHOW)
-		ask(j, op, r->envelope->id, 0, 0);
+		ask_spool(j, op, r->envelope->id, 0, 0);
 	refilter_free(&r);
 	go_on(j);
 }
@@ -349,7 +350,7 @@ static void ask_for_sites(struct queue_job *j, struct loop *qmgr)
 	}
 }
 
-static bool parse(struct queue_job *j, struct request *r)
+static bool parse_request(struct queue_job *j, struct request *r)
 {
 	struct buf error;
 	buf_init(&error);
@@ -367,7 +368,7 @@ static bool parse(struct queue_job *j, struct request *r)
 void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 {
 	struct queue_job *j = mem_zalloc(sizeof *j);
-	if (!parse(j, r)) {
+	if (!parse_request(j, r)) {
 		queue_args_fini(&j->args);
 		free(j);
 		control_finish(r, STATUS_USAGE);
@@ -381,17 +382,17 @@ void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 	j->maildrop = asks->maildrop;
 	j->refilter.until_ms = clock_wall_ms();
 	r->job = j;
-	r->resume = resume;
-	r->gone = gone;
-	timer_init(&j->tell, tell, j);
+	r->resume = resume_job;
+	r->gone = on_client_gone;
+	timer_init(&j->tell, tell_progress, j);
 	const char *wrong = j->args.refilter ? queue_refilter_refused(j) : NULL;
 	if (wrong) {
 		control_complain(r, "sluice: %s\n", wrong);
 		j->status = STATUS_REFUSED;
-		finish(j);
+		finish_job(j);
 		return;
 	}
-	if (r->progress && changes(j))
+	if (r->progress && is_change(j))
 		loop_timer_in(j->loop, &j->tell, TELL_MS);
 	ask_for_sites(j, asks->qmgr);
 	go_on(j);

@@ -11,7 +11,7 @@
 
 enum { PIECE = 64 << 10 };
 
-static bool wanted(const struct queue_job *j)
+static bool is_part_wanted(const struct queue_job *j)
 {
 	return j->in_body ? j->args.body : j->args.header;
 }
@@ -20,19 +20,19 @@ static bool wanted(const struct queue_job *j)
  * sent. */
 static void put_byte(struct queue_job *j, char byte, struct buf *out)
 {
-	if (j->last_cr && byte != '\n' && wanted(j))
+	if (j->last_cr && byte != '\n' && is_part_wanted(j))
 		buf_append(out, "\r", 1);
 	j->last_cr = byte == '\r';
 	if (j->last_cr)
 		return;
 	j->newlines = byte == '\n' ? j->newlines + 1 : 0;
 	bool parting = !j->in_body && j->newlines == 2;
-	if (parting ? j->args.header && j->args.body : wanted(j))
+	if (parting ? j->args.header && j->args.body : is_part_wanted(j))
 		buf_append(out, &byte, 1);
 	j->in_body = j->in_body || parting;
 }
 
-static bool fail(struct queue_job *j)
+static bool complain_of_content(struct queue_job *j)
 {
 	control_complain(j->request, "sluice: the content cannot be read: %s\n", strerror(errno));
 	j->status = STATUS_REFUSED;
@@ -50,7 +50,7 @@ bool queue_show_more(struct queue_job *j)
 		ssize_t n = content_read(content, j->sent, piece, sizeof piece);
 		all = n <= 0 || (j->in_body && !j->args.body);
 		if (n < 0)
-			fail(j);
+			complain_of_content(j);
 		for (ssize_t i = 0; i < n; i++)
 			put_byte(j, piece[i], &out);
 		j->sent += n > 0 ? (uint64_t)n : 0;

@@ -62,7 +62,7 @@ static void put_rows(struct shape_job *j)
 	buf_fini(&out);
 }
 
-static void ask(struct shape_job *, struct shape *);
+static void ask_spool(struct shape_job *, struct shape *);
 
 static void go_on(struct shape_job *j)
 {
@@ -75,7 +75,7 @@ static void go_on(struct shape_job *j)
 		struct shape *shape = j->answer->shape;
 		j->answer->shape = NULL;
 		spool_command_free(&j->answer);
-		ask(j, shape);
+		ask_spool(j, shape);
 		return;
 	}
 	struct request *r = j->request;
@@ -83,14 +83,14 @@ static void go_on(struct shape_job *j)
 	control_finish(r, STATUS_DONE);
 }
 
-static void resume(struct request *r)
+static void resume_job(struct request *r)
 {
 	struct shape_job *j = r->job;
 	if (j->answer)
 		go_on(j);
 }
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct shape_job *j = r->job;
 	j->request = NULL;
@@ -136,7 +136,7 @@ void shape_job_answer(struct spool_command *c)
 }
 
 /* A part of the queue, where parts are shown, or envelopes may have to be read; else all of it. */
-static void ask(struct shape_job *j, struct shape *shape)
+static void ask_spool(struct shape_job *j, struct shape *shape)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SHAPE, j->loop, j);
 	c->shape = shape;
@@ -147,7 +147,7 @@ static void ask(struct shape_job *j, struct shape *shape)
 	loop_post(j->spool, &c->note);
 }
 
-static void complain(struct shape_job *j, int error)
+static void complain_of_maildrop(struct shape_job *j, int error)
 {
 	control_complain(j->request, "sluice: the maildrop cannot be read: %s\n", strerror(error));
 }
@@ -164,11 +164,11 @@ void shape_job_maildrop(struct maildrop_shape *s)
 		return;
 	}
 	if (error)
-		complain(j, error);
-	ask(j, shape);
+		complain_of_maildrop(j, error);
+	ask_spool(j, shape);
 }
 
-static struct shape *wanted(const struct shape_args *a)
+static struct shape *make_shape(const struct shape_args *a)
 {
 	struct shape *s = shape_new();
 	s->senders = a->senders;
@@ -182,9 +182,9 @@ static struct shape *wanted(const struct shape_args *a)
 	return s;
 }
 
-static void begin(struct shape_job *j, const struct shape_job_asks *asks)
+static void begin_job(struct shape_job *j, const struct shape_job_asks *asks)
 {
-	struct shape *shape = wanted(&j->args);
+	struct shape *shape = make_shape(&j->args);
 	j->loop = asks->loop;
 	j->spool = asks->spool;
 	if (j->args.maildrop && asks->maildrop) {
@@ -192,8 +192,8 @@ static void begin(struct shape_job *j, const struct shape_job_asks *asks)
 		return;
 	}
 	if (j->args.maildrop && !maildrop_count(asks->folder, shape))
-		complain(j, errno);
-	ask(j, shape);
+		complain_of_maildrop(j, errno);
+	ask_spool(j, shape);
 }
 
 void shape_job_start(struct request *r, const struct shape_job_asks *asks)
@@ -209,9 +209,9 @@ void shape_job_start(struct request *r, const struct shape_job_asks *asks)
 		j->magic = SHAPE_JOB_MAGIC;
 		j->request = r;
 		r->job = j;
-		r->resume = resume;
-		r->gone = gone;
-		begin(j, asks);
+		r->resume = resume_job;
+		r->gone = on_client_gone;
+		begin_job(j, asks);
 	}
 	buf_fini(&error);
 }

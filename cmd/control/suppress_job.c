@@ -18,7 +18,7 @@ struct suppress_job {
 	bool json;
 };
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct suppress_job *j = r->job;
 	j->request = NULL;
@@ -63,11 +63,11 @@ void suppress_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	j->request = r;
 	j->json = json;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	loop_post(qmgr, &suppress_command_new(op, all ? NULL : r->argv[2], loop, j)->note);
 }
 
-static int say(struct request *r, const struct suppress_command *c, bool json)
+static int say_answer(struct request *r, const struct suppress_command *c, bool json)
 {
 	struct buf out = {0};
 	if (c->off) {
@@ -91,7 +91,7 @@ void suppress_job_answer(struct suppress_command *c)
 	struct suppress_job *j = c->owner;
 	magic_check(j, SUPPRESS_JOB_MAGIC);
 	if (j->request)
-		control_finish(j->request, say(j->request, c, j->json));
+		control_finish(j->request, say_answer(j->request, c, j->json));
 	magic_clear(j);
 	free(j);
 	suppress_command_free(&c);

@@ -26,7 +26,7 @@ struct user_job {
 	int64_t queued;
 };
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct user_job *j = r->job;
 	j->request = NULL;
@@ -49,7 +49,7 @@ void user_job_start(struct request *r, const struct user_job_asks *asks)
 	j->args = args.order;
 	j->args.name = j->args.conf_file = NULL;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	if (args.order.cluster)
 		loop_post(asks->cluster,
 			  &cluster_order_new(CLUSTER_USER, order_args_to_cluster(args.order.verb),
@@ -86,7 +86,7 @@ void user_job_apply(const struct cluster_order *o, struct loop *loop, struct loo
 	loop_post(limiter, &order_of(o, loop, NULL)->note);
 }
 
-static void say(struct request *r, const struct user_job *j, const struct limiter_order *o)
+static void say_answer(struct request *r, const struct user_job *j, const struct limiter_order *o)
 {
 	struct buf out;
 	buf_init(&out);
@@ -111,7 +111,7 @@ static void finish_job(struct user_job *j, struct limiter_order *o)
 				 o->op == LIMITER_RESUME ? "not suspended"
 							 : "no such login was seen");
 	else if (r)
-		say(r, j, o);
+		say_answer(r, j, o);
 	if (r)
 		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
 	magic_clear(j);

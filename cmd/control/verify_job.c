@@ -58,13 +58,13 @@ static void put_json(struct buf *to, const struct verify *v)
 }
 
 /* The question goes on without whoever asked. */
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct verify *v = r->job;
 	v->owner = NULL;
 }
 
-static bool parse(const char *text, struct mailaddr *a, bool empty)
+static bool parse_address(const char *text, struct mailaddr *a, bool empty)
 {
 	if (!*text)
 		return empty;
@@ -76,8 +76,8 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	struct mailaddr to = {0}, from = {0};
 	bool json = r->argc == 5 && strcmp(r->argv[4], "--json") == 0;
 	bool null = r->argc > 3 && strcmp(r->argv[3], "<>") == 0;
-	if (r->argc < 4 || (r->argc > 4 && !json) || !parse(r->argv[1], &to, false) ||
-	    (!null && !parse(r->argv[3], &from, true))) {
+	if (r->argc < 4 || (r->argc > 4 && !json) || !parse_address(r->argv[1], &to, false) ||
+	    (!null && !parse_address(r->argv[3], &from, true))) {
 		control_complain(r, "sluice: verify: that is no address\n");
 		control_finish(r, STATUS_USAGE);
 		return;
@@ -89,7 +89,7 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	v->owner = r;
 	v->ticket = json;
 	r->job = v;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	loop_post(qmgr, &v->note);
 }
 

@@ -15,7 +15,7 @@ struct http_client {
 	int fd;
 };
 
-static struct http_client *first(struct list *l)
+static struct http_client *first_client(struct list *l)
 {
 	return list_empty(l) ? NULL : list_entry(l->next, struct http_client, link);
 }
@@ -27,7 +27,8 @@ static struct http_client *client_of(struct MHD_Connection *c)
 
 static void set_timer(struct http_clients *all)
 {
-	const struct http_client *reading = first(&all->reading), *replying = first(&all->replying);
+	const struct http_client *reading = first_client(&all->reading),
+				 *replying = first_client(&all->replying);
 	int64_t due_ms = INT64_MAX;
 	if (reading)
 		due_ms = reading->since_ms + HTTP_READING_MS;
@@ -39,7 +40,7 @@ static void set_timer(struct http_clients *all)
 		timer_stop(&all->loop->timers, &all->late);
 }
 
-static void move(struct http_clients *all, struct http_client *c, struct list *to)
+static void move_client(struct http_clients *all, struct http_client *c, struct list *to)
 {
 	list_remove(&c->link);
 	list_append(to, &c->link);
@@ -59,7 +60,7 @@ static void end_late(struct list *l, int64_t most_ms)
 {
 	const int64_t now_ms = clock_steady_ms();
 	struct http_client *c;
-	while ((c = first(l)) && now_ms - c->since_ms >= most_ms)
+	while ((c = first_client(l)) && now_ms - c->since_ms >= most_ms)
 		end_client(c);
 }
 
@@ -73,9 +74,9 @@ static void on_late(void *owner)
 
 static void make_room(struct http_clients *all)
 {
-	struct http_client *c = first(&all->reading);
+	struct http_client *c = first_client(&all->reading);
 	if (!c)
-		c = first(&all->replying);
+		c = first_client(&all->replying);
 	if (all->n > HTTP_CLIENTS_MAX - HTTP_CLIENTS_SPARE && c)
 		end_client(c);
 }
@@ -102,7 +103,7 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 		all->n++;
 		descriptors_count(DESCRIPTORS_HTTP);
 		make_room(all);
-		move(all, c, &all->reading);
+		move_client(all, c, &all->reading);
 		return;
 	}
 	list_remove(&c->link);
@@ -120,7 +121,7 @@ static void move_if_there(struct MHD_Connection *connection, struct http_clients
 {
 	struct http_client *c = client_of(connection);
 	if (!list_empty(&c->link))
-		move(all, c, to);
+		move_client(all, c, to);
 }
 
 void http_clients_asked(struct MHD_Connection *c, struct http_clients *all)

@@ -293,7 +293,7 @@ void page_print_now(struct buf *to, const struct page_now *now)
 }
 
 /* What was said last of a recipient that is left. */
-static const struct verdict *latest(const struct envelope *e)
+static const struct verdict *latest_verdict(const struct envelope *e)
 {
 	const struct verdict *found = NULL;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
@@ -331,7 +331,7 @@ void page_print_message(struct buf *to, const struct spool_row *row)
 	json_put_number(to, "arrived_ms", e->arrived_ms);
 	json_put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
 	json_put_number(to, "tries", e->rounds);
-	put_words(to, "says", latest(e));
+	put_words(to, "says", latest_verdict(e));
 	json_put_end(to, '}');
 }
 

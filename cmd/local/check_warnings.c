@@ -409,13 +409,13 @@ static void check_users(struct checked *c)
 		check_secret(c, 0, users->item[i], "users, whose passwords can be guessed then");
 }
 
-static bool here(const union address *a)
+static bool is_this_host(const union address *a)
 {
 	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == 127
 					  : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
 }
 
-static bool any(const union address *a)
+static bool is_unspecified(const union address *a)
 {
 	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == 0
 					  : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
@@ -434,7 +434,7 @@ static bool is_own(const struct conf *conf, const char *host, int port)
 				continue;
 			if (named ? strcasecmp(host, conf->hostname) == 0
 				  : memcmp(&own, &hop, sizeof own) == 0 ||
-					    (here(&hop) && any(&own)))
+					    (is_this_host(&hop) && is_unspecified(&own)))
 				return true;
 		}
 	}

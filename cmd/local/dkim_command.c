@@ -82,7 +82,7 @@ static char *user_of(const struct options *o)
 	return user;
 }
 
-static int keygen(const struct options *o, const struct dkim_args *a, char **argv)
+static int generate_key(const struct options *o, const struct dkim_args *a, char **argv)
 {
 	char *domain = mem_strdup(argv[0]);
 	for (char *p = domain; *p; p++)
@@ -124,7 +124,7 @@ static struct conf *conf_with_rows(const struct options *o)
 	return options_conf_with(o, CONF_WITH_TABLES);
 }
 
-static int check(const struct options *o, const struct dkim_args *a, int n, char **domain)
+static int check_keys(const struct options *o, const struct dkim_args *a, int n, char **domain)
 {
 	struct conf *conf = conf_with_rows(o);
 	if (!conf)
@@ -151,8 +151,8 @@ int cmd_dkim(int argc, char **argv)
 	char **word = argv + optind;
 	int n = argc - optind;
 	if (n > 0 && strcmp(word[0], "check") == 0)
-		return check(&o, &a, n - 1, word + 1);
+		return check_keys(&o, &a, n - 1, word + 1);
 	if (n != 3 || strcmp(word[0], "keygen") != 0)
 		options_wrong(&o, "dkim wants keygen DOMAIN SELECTOR, or check");
-	return keygen(&o, &a, word + 1);
+	return generate_key(&o, &a, word + 1);
 }

@@ -33,7 +33,7 @@ struct looking {
 	char **given; /* domains; none: all */
 };
 
-static void answered(void *owner, struct note *note)
+static void take_answer(void *owner, struct note *note)
 {
 	struct looking *l = owner;
 	struct resolve *r = (struct resolve *)note;
@@ -51,7 +51,7 @@ static void too_long(void *owner)
 static void ask_all(struct looking *l, struct conf *conf)
 {
 	l->dns = dns_new(conf);
-	l->loop = loop_new("dkim", answered, NULL, l);
+	l->loop = loop_new("dkim", take_answer, NULL, l);
 	dns_start(l->dns);
 	timer_init(&l->limit, too_long, l);
 	loop_timer_in(l->loop, &l->limit, ANSWER_MS);
@@ -69,7 +69,7 @@ static void ask_all(struct looking *l, struct conf *conf)
 }
 
 /* What a verifier would make of the records that there are: it tries one. */
-static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
+static bool judge_records(const struct look *l, EVP_PKEY *key, struct buf *why)
 {
 	const struct resolve *r = l->answer;
 	bool fits = false;
@@ -91,7 +91,7 @@ static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
 	return fits;
 }
 
-static void print(const struct look *l, EVP_PKEY *key, bool fits, const char *why)
+static void print_text(const struct look *l, EVP_PKEY *key, bool fits, const char *why)
 {
 	const char *kind = !key					       ? "none"
 			   : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa"
@@ -119,18 +119,18 @@ static void print_json(const struct look *l, EVP_PKEY *key, bool fits, const cha
 	buf_fini(&to);
 }
 
-static bool tell(const struct look *l, bool json)
+static bool check_look(const struct look *l, bool json)
 {
 	struct buf why = {0};
 	EVP_PKEY *key = tls_keys_private(l->key);
-	bool fits = judge(l, key, &why);
-	(json ? print_json : print)(l, key, fits, buf_cstr(&why));
+	bool fits = judge_records(l, key, &why);
+	(json ? print_json : print_text)(l, key, fits, buf_cstr(&why));
 	EVP_PKEY_free(key);
 	buf_fini(&why);
 	return fits;
 }
 
-static bool wanted(const char *domain, int n, char **given)
+static bool is_wanted(const char *domain, int n, char **given)
 {
 	for (int i = 0; i < n; i++)
 		if (strcasecmp(domain, given[i]) == 0)
@@ -160,7 +160,7 @@ static bool all_known(const struct looking *l, int n, char **given)
 static void add_look(struct looking *l, const char *title, const char *selector, const char *key)
 {
 	const char *domain = title + (title[0] == '.');
-	if (!wanted(domain, l->ngiven, l->given))
+	if (!is_wanted(domain, l->ngiven, l->given))
 		return;
 	l->look = mem_realloc(l->look, (size_t)(l->n + 1) * sizeof *l->look);
 	l->look[l->n++] = (struct look){.domain = mem_strdup(domain),
@@ -200,7 +200,7 @@ bool dkim_look(struct conf *conf, int n, char **given, bool json)
 	if (l.n > 0)
 		ask_all(&l, conf);
 	for (int i = 0; i < l.n; i++) {
-		good = tell(&l.look[i], json) && good;
+		good = check_look(&l.look[i], json) && good;
 		look_fini(&l.look[i]);
 	}
 	free(l.look);

@@ -70,9 +70,9 @@ struct job {
 	bool done[IMPORTS];
 };
 
-static void note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void note(struct job *j, const char *fmt, ...)
+static void add_note(struct job *j, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -83,7 +83,7 @@ static void note(struct job *j, const char *fmt, ...)
 
 static void leave_out(struct job *j, const struct postfix_setting *s, const char *why)
 {
-	note(j, "%s:%d: %s = %s: left out: %s", j->file, s->line, s->name, s->value, why);
+	add_note(j, "%s:%d: %s = %s: left out: %s", j->file, s->line, s->name, s->value, why);
 }
 
 static const struct conf_row *row_of(const struct import *m)
@@ -129,8 +129,8 @@ static const struct otherwise *find_otherwise(const struct import *m, const char
 	return NULL;
 }
 
-/* What one value is to us; where it is not, set() says so. */
-static void translate(const struct import *m, const char *text, struct buf *to)
+/* What one value is to us; where it is not, set_value() says so. */
+static void translate_value(const struct import *m, const char *text, struct buf *to)
 {
 	const struct otherwise *word = find_otherwise(m, text);
 	switch (m->form) {
@@ -159,7 +159,7 @@ static void translate(const struct import *m, const char *text, struct buf *to)
 }
 
 /* What Postfix has one of, we may have several of. */
-static bool set(const struct conf_row *row, void *place, const char *text, struct buf *why)
+static bool set_value(const struct conf_row *row, void *place, const char *text, struct buf *why)
 {
 	if (row->type != CONF_list)
 		return conf_value_set(row, place, text, why);
@@ -177,8 +177,8 @@ static bool put_value(struct job *j, const struct import *m, const char *text, s
 	} place = {0};
 	struct buf ours;
 	buf_init(&ours);
-	translate(m, text, &ours);
-	bool ok = set(row, &place, buf_cstr(&ours), why);
+	translate_value(m, text, &ours);
+	bool ok = set_value(row, &place, buf_cstr(&ours), why);
 	if (ok) {
 		buf_printf(&j->section[m->kind], "%s = ", m->name);
 		conf_value_print(row, &place, &j->section[m->kind]);
@@ -201,7 +201,7 @@ static char *next_word(char **at)
 }
 
 /* A network without the brackets that Postfix puts around IPv6. */
-static bool network(char *word, struct conf_list *to, struct buf *why)
+static bool add_network(char *word, struct conf_list *to, struct buf *why)
 {
 	struct net n;
 	char *w = word;
@@ -231,7 +231,8 @@ static void add_port(struct conf_list *to, const char *address)
 	free(with_port);
 }
 
-static bool interface(const struct job *j, const char *word, struct conf_list *to, struct buf *why)
+static bool add_interface(const struct job *j, const char *word, struct conf_list *to,
+			  struct buf *why)
 {
 	bool all = strcmp(word, "all") == 0,
 	     loopback = strcmp(word, "loopback-only") == 0 || strcmp(word, "localhost") == 0;
@@ -268,11 +269,11 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 {
 	switch (m->form) {
 	case FORM_networks:
-		return network(word, to, why);
+		return add_network(word, to, why);
 	case FORM_tables:
 		return postfix_table_add(word, false, to, why);
 	case FORM_listener:
-		return interface(j, word, to, why);
+		return add_interface(j, word, to, why);
 	case FORM_relay:
 		return next_hop(word, to, why);
 	default:
@@ -313,7 +314,7 @@ static bool done_before(const struct job *j, int i)
 	return false;
 }
 
-static bool put(struct job *j, const struct import *m, const char *text, struct buf *why)
+static bool put_setting(struct job *j, const struct import *m, const char *text, struct buf *why)
 {
 	return m->form >= FORM_list ? put_list(j, m, text, why) : put_value(j, m, text, why);
 }
@@ -323,8 +324,8 @@ static void note_otherwise(struct job *j, const struct import *m, const struct p
 {
 	const struct otherwise *word = find_otherwise(m, value);
 	if (word && word->why)
-		note(j, "%s:%d: %s = %s: taken over as %s = %s: %s", j->file, s->line, s->name,
-		     value, m->name, word->ours, word->why);
+		add_note(j, "%s:%d: %s = %s: taken over as %s = %s: %s", j->file, s->line, s->name,
+			 value, m->name, word->ours, word->why);
 }
 
 static void import_one(struct job *j, int i)
@@ -338,13 +339,13 @@ static void import_one(struct job *j, int i)
 		leave_out(j, s, "another setting says the same for mail by SMTP");
 	} else if (s && !postfix_conf_expand(j->from, s->value, &value)) {
 		leave_out(j, s, "it is an expression: write its value");
-	} else if (s && put(j, m, buf_cstr(&value), &why)) {
+	} else if (s && put_setting(j, m, buf_cstr(&value), &why)) {
 		j->done[i] = true;
 		note_otherwise(j, m, s, buf_cstr(&value));
 	} else if (s) {
 		leave_out(j, s, buf_cstr(&why));
 	} else if (m->unset && !done_before(j, i)) {
-		put(j, m, m->unset, &why);
+		put_setting(j, m, m->unset, &why);
 	}
 	if (s)
 		s->taken = true;
@@ -356,7 +357,7 @@ static void note_restriction(void *context, const struct postfix_setting *s,
 			     const char *restriction, const char *text)
 {
 	struct job *j = context;
-	note(j, "%s:%d: %s: %s: %s", j->file, s->line, s->name, restriction, text);
+	add_note(j, "%s:%d: %s: %s: %s", j->file, s->line, s->name, restriction, text);
 }
 
 static void import_restrictions(struct job *j)
@@ -392,8 +393,8 @@ static void leave_out_rest(struct job *j)
 			leave_out(j, s, why);
 	}
 	if (j->from->bad > 0)
-		note(j, "%s: %d line%s not of the form name = value", j->file, j->from->bad,
-		     j->from->bad == 1 ? " is" : "s are");
+		add_note(j, "%s: %d line%s not of the form name = value", j->file, j->from->bad,
+			 j->from->bad == 1 ? " is" : "s are");
 }
 
 /* Postfix changes the addresses in the header with those of the envelope, unless it was told otherwise. */
@@ -405,17 +406,17 @@ static void note_header(struct job *j)
 		const struct postfix_setting *s = postfix_conf_find(j->from, names[i]);
 		if (!s)
 			continue;
-		note(j,
-		     "%s:%d: %s: the header is left as it is; Postfix changes it, too, for its "
-		     "own networks: see rewrite_header",
-		     j->file, s->line, s->name);
+		add_note(j,
+			 "%s:%d: %s: the header is left as it is; Postfix changes it, too, for its "
+			 "own networks: see rewrite_header",
+			 j->file, s->line, s->name);
 		return;
 	}
 }
 
 static void note_service(void *context, int line, const char *text)
 {
-	note(context, "master.cf:%d: %s", line, text);
+	add_note(context, "master.cf:%d: %s", line, text);
 }
 
 static void read_master(struct job *j)

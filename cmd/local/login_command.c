@@ -43,7 +43,7 @@ static const struct option longs[] = {
 	OPTIONS_COMMON,
 };
 
-static void say(const struct login_try *l, const char *peer)
+static void print_result(const struct login_try *l, const char *peer)
 {
 	static const char *const words[] = {[LOGIN_DONE] = "logged in",
 					    [LOGIN_REFUSED] = "refused",
@@ -69,7 +69,7 @@ static enum login_result try_address(struct conf *conf, struct credential *c,
 				.dane = host->dane,
 				.transport = w->by};
 	login_try(&l, conf, c, &to);
-	say(&l, address_peer(at, host->name, peer));
+	print_result(&l, address_peer(at, host->name, peer));
 	enum login_result result = l.result;
 	login_try_fini(&l);
 	free(policy);
@@ -96,7 +96,7 @@ static int try_hop(struct conf *conf, struct credential *c, const struct route_w
 	return STATUS_UNREACHABLE;
 }
 
-static int test(struct conf *conf, struct credential *c, const char *hop)
+static int test_login(struct conf *conf, struct credential *c, const char *hop)
 {
 	static const char *const kinds[] = {[CREDENTIAL_PASSWORD] = "password",
 					    [CREDENTIAL_TOKEN] = "token",
@@ -174,7 +174,7 @@ static int log_in(struct conf *conf, const char *hop, const char *sender, bool o
 		fprintf(stderr, "sluice: credentials has no row for %s%s%s\n", hop,
 			*sender ? " and " : "", sender);
 	else if (become_user(conf) && may_keep(conf, c))
-		status = only_test ? test(conf, c, hop) : get_token(conf, c, hop);
+		status = only_test ? test_login(conf, c, hop) : get_token(conf, c, hop);
 	credential_unref(c);
 	return status;
 }

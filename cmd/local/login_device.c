@@ -33,7 +33,7 @@ struct asking {
 };
 
 /* What an endpoint says goes to a terminal. */
-static void complain(const char *what, const char *why)
+static void complain_about(const char *what, const char *why)
 {
 	char *clean = mem_alloc(strlen(why) + 1);
 	utf8_clean(clean, why, strlen(why));
@@ -41,18 +41,18 @@ static void complain(const char *what, const char *why)
 	free(clean);
 }
 
-static void finish(struct asking *a)
+static void end_loop(struct asking *a)
 {
 	ev_break(a->loop->ev, EVBREAK_ALL);
 }
 
 static void give_up(struct asking *a, const char *what, const char *why)
 {
-	complain(what, why);
-	finish(a);
+	complain_about(what, why);
+	end_loop(a);
 }
 
-static void keep(struct asking *a, const struct token_answer *answer)
+static void keep_token(struct asking *a, const struct token_answer *answer)
 {
 	struct buf why = {0};
 	const char *file = a->credential->file;
@@ -65,9 +65,9 @@ static void keep(struct asking *a, const struct token_answer *answer)
 	if (lock >= 0)
 		close(lock);
 	if (!a->done)
-		complain("the token can't be kept", buf_cstr(&why));
+		complain_about("the token can't be kept", buf_cstr(&why));
 	buf_fini(&why);
-	finish(a);
+	end_loop(a);
 }
 
 static void wait_for_next(struct asking *a)
@@ -107,7 +107,7 @@ static void on_polled(void *owner, const struct https_answer *h)
 	a->request = NULL;
 	if (h->error) { /* RFC 8628 3.5: once more, after twice the time */
 		a->device.interval_ms *= 2;
-		complain(a->source.endpoint, h->error);
+		complain_about(a->source.endpoint, h->error);
 		wait_for_next(a);
 	} else if (!token_answer_read(&answer, h->status, h->body, h->len, &why)) {
 		take_refusal(a, &answer, buf_cstr(&why));
@@ -115,14 +115,14 @@ static void on_polled(void *owner, const struct https_answer *h)
 		give_up(a, a->source.endpoint,
 			"it gives no refresh_token: see to the scope, such as offline_access");
 	} else {
-		keep(a, &answer);
+		keep_token(a, &answer);
 	}
 	token_answer_fini(&answer);
 	buf_fini(&why);
 }
 
-static void post(struct asking *a, const char *url, struct buf *form,
-		 void (*answered)(void *, const struct https_answer *))
+static void post_form(struct asking *a, const char *url, struct buf *form,
+		      void (*answered)(void *, const struct https_answer *))
 {
 	struct https_order order = {
 		.url = url, .ca = a->source.ca, .body = form, .timeout_ms = FETCH_MS};
@@ -130,13 +130,13 @@ static void post(struct asking *a, const char *url, struct buf *form,
 	buf_wipe(form);
 }
 
-static void poll(void *owner)
+static void poll_endpoint(void *owner)
 {
 	struct asking *a = owner;
 	struct buf form = {0};
 	buf_reserve(&form, 16 << 10);
 	token_device_poll_form(&a->source, &a->device, &form);
-	post(a, a->source.endpoint, &form, on_polled);
+	post_form(a, a->source.endpoint, &form, on_polled);
 }
 
 static void on_begun(void *owner, const struct https_answer *h)
@@ -168,20 +168,20 @@ static void on_signal(struct ev_loop *ev, ev_signal *w, int revents)
 	give_up(w->data, "given up", "nothing is changed");
 }
 
-static void receive(void *owner, struct note *note)
+static void free_note(void *owner, struct note *note)
 {
 	(void)owner;
 	free(note); /* nobody posts any */
 }
 
-static void run(struct asking *a)
+static void run_asking(struct asking *a)
 {
 	static const int ends[] = {SIGINT, SIGTERM};
 	ev_signal on[2];
 	struct buf form = {0};
-	a->loop = loop_new("login", receive, NULL, a);
+	a->loop = loop_new("login", free_note, NULL, a);
 	a->https = https_new(a->loop);
-	timer_init(&a->poll, poll, a);
+	timer_init(&a->poll, poll_endpoint, a);
 	for (int i = 0; i < 2; i++) {
 		ev_signal_init(&on[i], on_signal, ends[i]);
 		on[i].data = a;
@@ -189,7 +189,7 @@ static void run(struct asking *a)
 	}
 	buf_reserve(&form, 16 << 10);
 	token_device_form(&a->source, &form);
-	post(a, a->source.device_endpoint, &form, on_begun);
+	post_form(a, a->source.device_endpoint, &form, on_begun);
 	ev_run(a->loop->ev, 0);
 	for (int i = 0; i < 2; i++)
 		ev_signal_stop(a->loop->ev, &on[i]);
@@ -209,7 +209,7 @@ static bool read_source(struct asking *a)
 		good = false;
 	}
 	if (!good)
-		complain(a->credential->file, buf_cstr(&why));
+		complain_about(a->credential->file, buf_cstr(&why));
 	secret_file_free(text);
 	buf_fini(&why);
 	return good;
@@ -219,7 +219,7 @@ bool login_device(const struct conf *conf, const struct credential *c)
 {
 	struct asking a = {.conf = conf, .credential = c};
 	if (read_source(&a))
-		run(&a);
+		run_asking(&a);
 	token_device_fini(&a.device);
 	token_source_fini(&a.source);
 	return a.done;

@@ -83,7 +83,7 @@ static void on_closed(struct trying *t, struct connection_open *open)
 	ev_break(t->loop->ev, EVBREAK_ALL);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	if (note->type == CONNECTION_READY)
 		on_ready(owner, (struct connection_ready *)note);
@@ -99,7 +99,7 @@ void login_try(struct login_try *to, struct conf *conf, struct credential *c,
 	struct trying t = {.to = to, .smtpc = smtpc_new(conf), .credential = c};
 	*to = (struct login_try){.result = LOGIN_FAILED};
 	log_set_level(LOG_LEVEL_NONE); /* what there is to say is in the result */
-	t.loop = loop_new("login", receive, NULL, &t);
+	t.loop = loop_new("login", receive_note, NULL, &t);
 	struct connection_open *open =
 		connection_open_new(1, conf, h->transport, h->name, h->address);
 	open->reply_to = t.loop;

@@ -40,7 +40,7 @@ struct passwd_args {
 	int iterations;
 };
 
-static bool refuse(const char *text)
+static bool print_refusal(const char *text)
 {
 	fprintf(stderr, "sluice: %s\n", text);
 	return false;
@@ -53,22 +53,22 @@ static bool read_line(char line[LINE])
 	ssize_t got = 1;
 	while (n < LINE - 1 && (got = read(STDIN_FILENO, line + n, 1)) == 1 && line[n] != '\n') {
 		if (line[n] == '\0')
-			return refuse("a password must not hold a NUL");
+			return print_refusal("a password must not hold a NUL");
 		n++;
 	}
 	if (n == LINE - 1)
-		return refuse("that password is too long");
+		return print_refusal("that password is too long");
 	while (n > 0 && line[n - 1] == '\r')
 		n--;
 	line[n] = '\0';
-	return n > 0 || refuse("a password must not be empty");
+	return n > 0 || print_refusal("a password must not be empty");
 }
 
-static bool ask(const char *prompt, char line[LINE])
+static bool ask_silently(const char *prompt, char line[LINE])
 {
 	struct termios as_it_was, silent;
 	if (tcgetattr(STDIN_FILENO, &as_it_was) != 0)
-		return refuse("the terminal can't be made silent");
+		return print_refusal("the terminal can't be made silent");
 	silent = as_it_was;
 	silent.c_lflag &= ~(tcflag_t)ECHO;
 	fputs(prompt, stderr);
@@ -84,9 +84,9 @@ static bool read_password(char line[LINE])
 	char again[LINE];
 	if (!isatty(STDIN_FILENO))
 		return read_line(line);
-	bool same = ask("Password: ", line) && ask("Again: ", again);
+	bool same = ask_silently("Password: ", line) && ask_silently("Again: ", again);
 	if (same && strcmp(line, again) != 0)
-		same = refuse("these are two passwords; nothing was changed");
+		same = print_refusal("these are two passwords; nothing was changed");
 	explicit_bzero(again, sizeof again);
 	return same;
 }
@@ -107,9 +107,9 @@ static char *make_value(const struct passwd_args *args)
 	if (made)
 		user_value_print(&v, &text);
 	else if (password)
-		refuse("the password can't be hashed");
+		print_refusal("the password can't be hashed");
 	else if (buf_len(&text) > 0)
-		refuse(buf_cstr(&text));
+		print_refusal(buf_cstr(&text));
 	char *value = made ? mem_strdup(buf_cstr(&text)) : NULL;
 	mem_free_secret(password);
 	explicit_bzero(line, sizeof line);
@@ -118,7 +118,7 @@ static char *make_value(const struct passwd_args *args)
 	return value;
 }
 
-static int set(const struct passwd_args *args, const struct conf *conf, const char *login)
+static int change_login(const struct passwd_args *args, const struct conf *conf, const char *login)
 {
 	static const char *const said[] = {
 		[USERS_FILE_ADDED] = "added", [USERS_FILE_CHANGED] = "changed"};
@@ -130,7 +130,7 @@ static int set(const struct passwd_args *args, const struct conf *conf, const ch
 		enum users_file_outcome outcome =
 			users_file_set(file, login, value, conf->user, &error);
 		if (outcome == USERS_FILE_FAILED)
-			refuse(buf_cstr(&error));
+			print_refusal(buf_cstr(&error));
 		else if (outcome == USERS_FILE_NONE)
 			fprintf(stderr, "sluice: %s: there is no login %s\n", file, login);
 		else
@@ -158,9 +158,10 @@ static bool check_file(const struct passwd_args *args, const struct conf *conf)
 	const char *file = args->file ? args->file : conf->auth.file;
 	size_t len = strlen(file);
 	if (!*file)
-		return refuse("auth.file is empty: name the users' file with -f");
+		return print_refusal("auth.file is empty: name the users' file with -f");
 	if (len > 4 && strcmp(file + len - 4, ".cdb") == 0)
-		return refuse("a CDB file is not written here: write the text it is made from");
+		return print_refusal(
+			"a CDB file is not written here: write the text it is made from");
 	return true;
 }
 
@@ -185,12 +186,13 @@ int cmd_passwd(int argc, char **argv)
 	if (optind + 1 != argc)
 		options_wrong(&o, "passwd takes one login");
 	if (!users_login(argv[optind], login, &why)) {
-		refuse(buf_cstr(&why));
+		print_refusal(buf_cstr(&why));
 		buf_fini(&why);
 		return STATUS_REFUSED;
 	}
 	struct conf *conf = find_conf(&o, &args);
-	int status = conf && check_file(&args, conf) ? set(&args, conf, login) : STATUS_REFUSED;
+	int status =
+		conf && check_file(&args, conf) ? change_login(&args, conf, login) : STATUS_REFUSED;
 	conf_unref(conf);
 	return status;
 }

@@ -12,7 +12,7 @@
 
 enum { DEPTH_MAX = 20 };
 
-static char *trimmed(const char *text, size_t len)
+static char *copy_trimmed(const char *text, size_t len)
 {
 	while (len > 0 && isspace((unsigned char)*text)) {
 		text++;
@@ -23,7 +23,7 @@ static char *trimmed(const char *text, size_t len)
 	return mem_strndup(text, len);
 }
 
-static void set(struct postfix_conf *c, char *name, char *value, int line)
+static void set_value(struct postfix_conf *c, char *name, char *value, int line)
 {
 	struct postfix_setting *s = postfix_conf_find(c, name);
 	if (!s) {
@@ -39,16 +39,16 @@ static void set(struct postfix_conf *c, char *name, char *value, int line)
 }
 
 /* All lines of one setting, which begins in this line. */
-static void take(struct postfix_conf *c, const struct buf *text, int line)
+static void take_setting(struct postfix_conf *c, const struct buf *text, int line)
 {
 	const char *all = buf_cstr((struct buf *)text), *equals = strchr(all, '=');
-	char *name = equals ? trimmed(all, (size_t)(equals - all)) : NULL;
+	char *name = equals ? copy_trimmed(all, (size_t)(equals - all)) : NULL;
 	if (!name || !*name || strpbrk(name, " \t")) {
 		c->bad++;
 		free(name);
 		return;
 	}
-	set(c, name, trimmed(equals + 1, strlen(equals + 1)), line);
+	set_value(c, name, copy_trimmed(equals + 1, strlen(equals + 1)), line);
 }
 
 static void read_lines(struct postfix_conf *c, FILE *in)
@@ -64,7 +64,7 @@ static void read_lines(struct postfix_conf *c, FILE *in)
 		if (*first == '\0' || *first == '#')
 			continue;
 		if (first == line && buf_len(&text) > 0) {
-			take(c, &text, begun);
+			take_setting(c, &text, begun);
 			buf_clear(&text);
 		}
 		if (buf_len(&text) == 0)
@@ -73,7 +73,7 @@ static void read_lines(struct postfix_conf *c, FILE *in)
 			   first);
 	}
 	if (buf_len(&text) > 0)
-		take(c, &text, begun);
+		take_setting(c, &text, begun);
 	buf_fini(&text);
 	free(line);
 }
@@ -129,13 +129,13 @@ static void add_own_name(const struct postfix_conf *c, bool domain, struct buf *
 	buf_puts(to, domain ? (dot ? dot + 1 : "localdomain") : host);
 }
 
-static bool expand(const struct postfix_conf *, const char *value, struct buf *to, int depth);
+static bool expand_value(const struct postfix_conf *, const char *value, struct buf *to, int depth);
 
 static bool add_value_of(const struct postfix_conf *c, const char *name, struct buf *to, int depth)
 {
 	const struct postfix_setting *s = postfix_conf_find(c, name);
 	if (s)
-		return depth < DEPTH_MAX && expand(c, s->value, to, depth + 1);
+		return depth < DEPTH_MAX && expand_value(c, s->value, to, depth + 1);
 	if (strcmp(name, "myhostname") == 0 || strcmp(name, "myorigin") == 0)
 		add_own_name(c, false, to);
 	else if (strcmp(name, "mydomain") == 0)
@@ -159,7 +159,7 @@ static const char *take_name(const char *at, char **name)
 	return at + len + (close != '\0');
 }
 
-static bool expand(const struct postfix_conf *c, const char *value, struct buf *to, int depth)
+static bool expand_value(const struct postfix_conf *c, const char *value, struct buf *to, int depth)
 {
 	bool ok = true;
 	while (ok && *value) {
@@ -181,5 +181,5 @@ static bool expand(const struct postfix_conf *c, const char *value, struct buf *
 
 bool postfix_conf_expand(const struct postfix_conf *c, const char *value, struct buf *to)
 {
-	return expand(c, value, to, 0);
+	return expand_value(c, value, to, 0);
 }

@@ -19,7 +19,7 @@ struct reading {
 	bool matters;  /* options of it are to be looked at, and were not told of */
 };
 
-static void tell(const struct reading *r, const char *what, const char *advice)
+static void tell_left_out(const struct reading *r, const char *what, const char *advice)
 {
 	char *text = mem_printf("%s %s: left out: %s", what, r->service, advice);
 	r->tell(r->context, r->line, text);
@@ -44,21 +44,21 @@ static bool look_at_service(const struct reading *r, const char *type, const cha
 	bool known = is_one_of(r->service, usual);
 	if (strcmp(type, "inet") == 0 && strcmp(command, "smtpd") == 0) {
 		if (!known)
-			tell(r, "service",
-			     "write a section listener of that name, with its address");
+			tell_left_out(r, "service",
+				      "write a section listener of that name, with its address");
 		return true;
 	}
 	if (strcmp(command, "spawn") == 0)
-		tell(r, "service",
-		     "no programs are run: tables of access, which may be a socketmap:, take the "
-		     "place of a policy server");
+		tell_left_out(r, "service",
+			      "no programs are run: tables of access, which may be a socketmap:, "
+			      "take the place of a policy server");
 	if (known)
 		return false;
 	if (strcmp(command, "pipe") == 0)
-		tell(r, "transport",
-		     "no programs are run: a server that speaks LMTP takes their place");
+		tell_left_out(r, "transport",
+			      "no programs are run: a server that speaks LMTP takes their place");
 	else if (strcmp(type, "unix") == 0 && is_one_of(command, carriers))
-		tell(r, "transport", "write a section transport of that name");
+		tell_left_out(r, "transport", "write a section transport of that name");
 	else
 		return false;
 	return true;
@@ -81,7 +81,8 @@ static void take_options(struct reading *r, const char *line)
 	if (!r->matters || !strstr(line, "-o"))
 		return;
 	r->matters = false;
-	tell(r, "the options of", "they belong into the section of its listener or transport");
+	tell_left_out(r, "the options of",
+		      "they belong into the section of its listener or transport");
 }
 
 void postfix_master_read(const char *file,

@@ -207,7 +207,7 @@ struct asking {
 	bool dane;
 };
 
-static void answered(void *owner, struct note *note)
+static void take_answer(void *owner, struct note *note)
 {
 	struct asking *a = owner;
 	struct resolve *r = (struct resolve *)note;
@@ -224,7 +224,7 @@ static void too_long(void *owner)
 	ev_break(a->loop->ev, EVBREAK_ALL);
 }
 
-static void ask(struct asking *a, struct route_hop *h, bool by_domain)
+static void ask_hop(struct asking *a, struct route_hop *h, bool by_domain)
 {
 	struct conf_relay r = {.port = 0};
 	struct resolve *q;
@@ -248,7 +248,7 @@ static void ask(struct asking *a, struct route_hop *h, bool by_domain)
 static void ask_way(struct asking *a, struct route_way *w, bool by_domain)
 {
 	for (int i = 0; i < w->nhop; i++)
-		ask(a, &w->hop[i], by_domain && i == 0);
+		ask_hop(a, &w->hop[i], by_domain && i == 0);
 }
 
 /* Is the next hop the recipient's domain? */
@@ -318,7 +318,7 @@ static void wait_for_answers(struct asking *a)
 void route_trace_ask(struct route_trace *t, bool dane)
 {
 	struct asking a = {.dns = dns_new(t->conf), .dane = dane};
-	a.loop = loop_new("route", answered, NULL, &a);
+	a.loop = loop_new("route", take_answer, NULL, &a);
 	timer_init(&a.limit, too_long, &a);
 	dns_start(a.dns);
 	for (uint32_t i = 0; i < t->nway; i++)

@@ -97,7 +97,7 @@ static void check_options(struct options *o, const struct wanted *w)
 		options_wrong(o, "--show is for --random, --sweep and --buckets");
 }
 
-static void parse(struct options *o, struct wanted *w, int argc, char **argv)
+static void parse_options(struct options *o, struct wanted *w, int argc, char **argv)
 {
 	int option;
 	while ((option = options_next(o, argc, argv)) != -1)
@@ -137,7 +137,7 @@ static bool write_plot(const char *file, const struct sim *sim)
 	return good;
 }
 
-static int tell(const struct wanted *w, struct sim *sim)
+static int tell_outcome(const struct wanted *w, struct sim *sim)
 {
 	struct buf text = {0};
 	if (w->json)
@@ -167,8 +167,8 @@ static const struct scenario_row *row_named(const struct scenario *s, const char
 	return NULL;
 }
 
-static int run(const struct options *o, const struct wanted *w, struct scenario *s,
-	       struct buf *errors)
+static int run_scenario(const struct options *o, const struct wanted *w, struct scenario *s,
+			struct buf *errors)
 {
 	if (w->row && !row_named(s, w->row))
 		options_wrong(o, "there is no row %s in %s", w->row, s->file);
@@ -176,12 +176,12 @@ static int run(const struct options *o, const struct wanted *w, struct scenario 
 		options_wrong(o, "--plot is of one row: choose it with --row");
 	uint64_t seed = (uint64_t)(w->seed ? w->seed : s->simulation.seed);
 	struct sim *sim = sim_run(s, seed, w->row, errors);
-	int status = sim ? tell(w, sim) : STATUS_USAGE;
+	int status = sim ? tell_outcome(w, sim) : STATUS_USAGE;
 	sim_free(&sim);
 	return status;
 }
 
-static int show(const struct wanted *w)
+static int show_scenario(const struct wanted *w)
 {
 	struct buf text = {0}, what = {0};
 	if (w->sweep)
@@ -198,7 +198,7 @@ static int show(const struct wanted *w)
 	return STATUS_DONE;
 }
 
-static int sweep(const struct wanted *w)
+static int run_sweep(const struct wanted *w)
 {
 	struct sweep of;
 	struct buf text = {0};
@@ -214,7 +214,7 @@ static int sweep(const struct wanted *w)
 	return good ? STATUS_DONE : STATUS_REFUSED;
 }
 
-static int buckets(const struct wanted *w)
+static int run_buckets(const struct wanted *w)
 {
 	struct sweep_buckets of;
 	struct buf text = {0};
@@ -230,7 +230,7 @@ static int buckets(const struct wanted *w)
 	return good ? STATUS_DONE : STATUS_REFUSED;
 }
 
-static int learn(const struct wanted *w)
+static int print_learnt(const struct wanted *w)
 {
 	struct buf text = {0}, errors = {0};
 	bool good = learn_scenario(w->learn, &text, &errors);
@@ -246,17 +246,17 @@ int cmd_sim(int argc, char **argv)
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct wanted w = {0};
 	struct buf errors = {0};
-	parse(&o, &w, argc, argv);
+	parse_options(&o, &w, argc, argv);
 	if (w.learn)
-		return learn(&w);
+		return print_learnt(&w);
 	if (w.show)
-		return show(&w);
+		return show_scenario(&w);
 	if (w.sweep)
-		return sweep(&w);
+		return run_sweep(&w);
 	if (w.buckets)
-		return buckets(&w);
+		return run_buckets(&w);
 	struct scenario *s = scenario_of(&w, &errors);
-	int status = s ? run(&o, &w, s, &errors) : STATUS_USAGE;
+	int status = s ? run_scenario(&o, &w, s, &errors) : STATUS_USAGE;
 	fputs(buf_cstr(&errors), stderr);
 	scenario_free(&s);
 	buf_fini(&errors);

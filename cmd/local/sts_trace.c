@@ -27,7 +27,7 @@ static void to_dns(void *context, struct note *note)
 	loop_post(dns_loop(a->dns), note);
 }
 
-static void answered(void *owner, struct note *note)
+static void take_answer(void *owner, struct note *note)
 {
 	struct asking *a = owner;
 	a->answer = (struct sts_ask *)note;
@@ -35,7 +35,7 @@ static void answered(void *owner, struct note *note)
 }
 
 /* Whoever may not read the queue's folder does without. */
-static void recall(struct asking *a, const struct conf *conf)
+static void recall_policies(struct asking *a, const struct conf *conf)
 {
 	struct buf text = {0};
 	char *path = mem_printf("%s/%s", conf->spool, kept_sts.name);
@@ -49,11 +49,11 @@ static void recall(struct asking *a, const struct conf *conf)
 struct sts_ask *sts_trace(struct conf *conf, const char *domain)
 {
 	struct asking a = {.dns = dns_new(conf)};
-	a.loop = loop_new("main", answered, NULL, &a);
+	a.loop = loop_new("main", take_answer, NULL, &a);
 	a.sts = sts_new(conf, &(struct sts_edges){.to_dns = to_dns, .context = &a});
 	struct sts_ask *question = sts_ask_new(domain, a.loop, &a);
 	question->look = true;
-	recall(&a, conf);
+	recall_policies(&a, conf);
 	log_set_level(LOG_LEVEL_ERROR); /* what there is to say is in the answer */
 	dns_start(a.dns);
 	sts_start(a.sts);

@@ -56,7 +56,7 @@ static char *demand_of(const struct tls_told *t)
 	return of_host;
 }
 
-static void show(struct asking *a)
+static void show_output(struct asking *a)
 {
 	fwrite(buf_data(&a->out), 1, buf_len(&a->out), stdout);
 	fflush(stdout);
@@ -88,7 +88,7 @@ static bool try_host(struct asking *a, struct tls_told *t)
 		tls_probe_fini(&probe);
 	verdict_unref(t->barred);
 	free(demand);
-	show(a);
+	show_output(a);
 	return passes;
 }
 
@@ -113,7 +113,7 @@ static bool try_hop(struct asking *a, const char *asked, const struct route_way 
 			told.address = &address;
 			passes |= try_host(a, &told);
 		}
-	show(a);
+	show_output(a);
 	sts_ask_free(&sts);
 	return passes;
 }
@@ -131,7 +131,7 @@ static struct route_trace *trace_of(struct asking *a, const char *text)
 	return good ? route_trace_new(a->conf, "", NULL, to.text) : route_trace_hop(a->conf, text);
 }
 
-static bool tell(struct asking *a, const char *text)
+static bool try_destination(struct asking *a, const char *text)
 {
 	bool passes = false;
 	struct route_trace *t = trace_of(a, text);
@@ -169,7 +169,7 @@ int cmd_tls(int argc, char **argv)
 	if (buf_len(&error) > 0)
 		fprintf(stderr, "sluice: nobody is trusted: ca: %s\n", buf_cstr(&error));
 	for (int i = optind; i < argc; i++)
-		good &= tell(&a, argv[i]);
+		good &= try_destination(&a, argv[i]);
 	buf_fini(&error);
 	buf_fini(&a.out);
 	tls_authorities_free(&a.authorities);

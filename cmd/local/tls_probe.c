@@ -34,7 +34,7 @@ static char *name_text(const X509_NAME *name)
 	return text_of(b);
 }
 
-static char *alternatives(X509 *x)
+static char *alternative_names(X509 *x)
 {
 	struct buf names = {0};
 	GENERAL_NAMES *all = X509_get_ext_d2i(x, NID_subject_alt_name, NULL, NULL);
@@ -60,13 +60,13 @@ static void set_time(struct tls_probe_certificate *c, const X509 *x)
 		c->days = seconds < 0 && days == 0 ? -1 : days;
 }
 
-static void describe(struct tls_probe_certificate *c, X509 *x)
+static void describe_certificate(struct tls_probe_certificate *c, X509 *x)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	const EVP_PKEY *key = X509_get0_pubkey(x);
 	c->subject = name_text(X509_get_subject_name(x));
 	c->issuer = name_text(X509_get_issuer_name(x));
-	c->names = alternatives(x);
+	c->names = alternative_names(x);
 	c->key = mem_printf("%s %d", key ? EVP_PKEY_get0_type_name(key) : "unknown",
 			    key ? EVP_PKEY_get_bits(key) : 0);
 	if (X509_digest(x, EVP_sha256(), digest, NULL) == 1)
@@ -79,7 +79,7 @@ static void describe_all(struct tls_probe *p, SSL *ssl)
 {
 	STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
 	for (int i = 0; chain && i < sk_X509_num(chain) && p->nchain < PROBE_CHAIN_MAX; i++)
-		describe(&p->chain[p->nchain++], sk_X509_value(chain, i));
+		describe_certificate(&p->chain[p->nchain++], sk_X509_value(chain, i));
 }
 
 static bool by_dane(const struct tls_probe *p)
@@ -87,8 +87,8 @@ static bool by_dane(const struct tls_probe *p)
 	return tls_policy_level(p->policy) == TRANSPORT_TLS_DANE;
 }
 
-static void verify(struct tls_probe *p, SSL *ssl, const struct tls_authorities *a,
-		   const struct tls_probe_host *h)
+static void verify_peer(struct tls_probe *p, SSL *ssl, const struct tls_authorities *a,
+			const struct tls_probe_host *h)
 {
 	if (by_dane(p)) {
 		bool fits = tls_dane_verify(ssl, &p->record, &p->reason);
@@ -101,8 +101,8 @@ static void verify(struct tls_probe *p, SSL *ssl, const struct tls_authorities *
 	free(plain);
 }
 
-static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
-		      const struct tls_authorities *a, const struct tls_probe_host *h)
+static void shake_hands(struct tls_probe *p, int fd, const struct conf *conf,
+			const struct tls_authorities *a, const struct tls_probe_host *h)
 {
 	SSL_CTX *context = tls_client_context();
 	SSL *ssl = SSL_new(context);
@@ -121,7 +121,7 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 		p->version = SSL_get_version(ssl);
 		p->cipher = SSL_get_cipher_name(ssl); /* OpenSSL's, for good */
 		p->group = mem_strdup(tls_groups_negotiated(ssl));
-		verify(p, ssl, a, h);
+		verify_peer(p, ssl, a, h);
 		describe_all(p, ssl);
 		SSL_write(ssl, quit, (int)strlen(quit));
 	} else {
@@ -132,23 +132,23 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 	SSL_CTX_free(context);
 }
 
-static void fail(struct tls_probe *p, const char *when, struct talk *t)
+static void note_failure(struct tls_probe *p, const char *when, struct talk *t)
 {
 	p->failure = mem_printf("%s: %s", when, buf_cstr(&t->reply));
 }
 
-static void converse(struct tls_probe *p, struct talk *t, const struct conf *conf,
-		     const struct tls_authorities *a, const struct tls_probe_host *h)
+static void talk_smtp(struct tls_probe *p, struct talk *t, const struct conf *conf,
+		      const struct tls_authorities *a, const struct tls_probe_host *h)
 {
 	const char *own = conf->own_name;
 	if (talk_read(t) != 220)
-		fail(p, "greeting", t);
+		note_failure(p, "greeting", t);
 	else if (talk_say(t, "%s %s", h->lmtp ? "LHLO" : "EHLO", own) / 100 != 2)
-		fail(p, "EHLO", t);
+		note_failure(p, "EHLO", t);
 	else if ((p->offered = talk_offers(t, "STARTTLS")) && talk_say(t, "STARTTLS") != 220)
-		fail(p, "STARTTLS", t);
+		note_failure(p, "STARTTLS", t);
 	else if (p->offered)
-		handshake(p, t->fd, conf, a, h);
+		shake_hands(p, t->fd, conf, a, h);
 	else
 		talk_say(t, "QUIT");
 }
@@ -158,9 +158,9 @@ static void talk_to(struct tls_probe *p, const char *to, const struct conf *conf
 {
 	struct talk t;
 	if (talk_open_within(&t, to, PROBE_SECONDS))
-		converse(p, &t, conf, a, h);
+		talk_smtp(p, &t, conf, a, h);
 	else
-		fail(p, "connect", &t);
+		note_failure(p, "connect", &t);
 	talk_close(&t);
 }
 
@@ -213,7 +213,7 @@ void tls_probe_fini(struct tls_probe *p)
 }
 
 /* NONE: nobody is asked who it is. */
-static enum tls_verified demanded(const struct tls_probe *p)
+static enum tls_verified demanded_verification(const struct tls_probe *p)
 {
 	if (by_dane(p))
 		return TLS_VERIFIED_DANE;
@@ -223,14 +223,15 @@ static enum tls_verified demanded(const struct tls_probe *p)
 
 bool tls_probe_asks(const struct tls_probe *p)
 {
-	return demanded(p) != TLS_VERIFIED_NONE;
+	return demanded_verification(p) != TLS_VERIFIED_NONE;
 }
 
 bool tls_probe_passes(const struct tls_probe *p)
 {
 	bool spoke = p->shaken || p->offered || !p->failure;
 	if (tls_probe_asks(p))
-		return p->shaken && (p->verified == demanded(p) || p->verified == TLS_VERIFIED_STS);
+		return p->shaken &&
+		       (p->verified == demanded_verification(p) || p->verified == TLS_VERIFIED_STS);
 	return tls_policy_level(p->policy) == TRANSPORT_TLS_REQUIRED ? p->shaken : spoke;
 }
 

@@ -30,7 +30,7 @@ struct place {
 	struct stat before;
 };
 
-static bool failed(struct buf *error, const char *path)
+static bool put_errno(struct buf *error, const char *path)
 {
 	buf_printf(error, "%s: %s", path, strerror(errno));
 	return false;
@@ -47,7 +47,7 @@ static bool find_place(struct place *p, const char *file, struct buf *error)
 	p->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool found = p->folder >= 0 && flock(p->folder, LOCK_EX) == 0;
 	if (!found)
-		failed(error, folder);
+		put_errno(error, folder);
 	free(folder);
 	return found;
 }
@@ -59,7 +59,7 @@ static bool read_old(struct place *p, struct buf *to, struct buf *error)
 		return true;
 	bool read = fd >= 0 && fstat(fd, &p->before) == 0 && file_read(fd, SIZE_MAX_BYTES, to);
 	if (!read)
-		failed(error, p->path);
+		put_errno(error, p->path);
 	else if (!S_ISREG(p->before.st_mode))
 		buf_printf(error, "%s: is no regular file", p->path);
 	if (fd >= 0)
@@ -86,7 +86,7 @@ static void put_row(struct buf *to, const char *login, const char *value)
 }
 
 /* All lines but those of the login, which becomes one where it was. True: it was there. */
-static bool edit(const char *old, const char *login, const char *value, struct buf *to)
+static bool edit_rows(const char *old, const char *login, const char *value, struct buf *to)
 {
 	bool found = false, dropping = false;
 	for (const char *line = old; *line;) {
@@ -128,7 +128,7 @@ static bool is_for_root_alone(const struct stat *st)
 	return st->st_uid == 0 && (st->st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
-static bool give(const struct place *p, int fd, const char *user)
+static bool give_ownership(const struct place *p, int fd, const char *user)
 {
 	if (p->there && !is_for_root_alone(&p->before))
 		return (p->before.st_uid == geteuid() && p->before.st_gid == getegid()) ||
@@ -146,10 +146,10 @@ static bool write_new(const struct place *p, const struct buf *text, const char 
 	int fd = openat(p->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			MODE_NEW);
 	bool done = fd >= 0 && file_write(fd, buf_data(text), buf_len(text)) && fsync(fd) == 0 &&
-		    give(p, fd, user) && fchmod(fd, mode) == 0 &&
+		    give_ownership(p, fd, user) && fchmod(fd, mode) == 0 &&
 		    renameat(p->folder, name, p->folder, p->name) == 0 && fsync(p->folder) == 0;
 	if (!done) {
-		failed(error, p->path);
+		put_errno(error, p->path);
 		unlinkat(p->folder, name, 0);
 	}
 	if (fd >= 0)
@@ -158,15 +158,15 @@ static bool write_new(const struct place *p, const struct buf *text, const char 
 	return done;
 }
 
-static enum users_file_outcome change(struct place *p, const char *login, const char *value,
-				      const char *user, struct buf *error)
+static enum users_file_outcome change_file(struct place *p, const char *login, const char *value,
+					   const char *user, struct buf *error)
 {
 	struct buf old = {0}, new = {0};
 	enum users_file_outcome outcome = USERS_FILE_FAILED;
 	if (read_old(p, &old, error)) {
 		if (!p->there)
 			buf_puts(&new, FIRST_LINES);
-		bool found = edit(buf_cstr(&old), login, value, &new);
+		bool found = edit_rows(buf_cstr(&old), login, value, &new);
 		add_key(buf_cstr(&old), &new);
 		if (!found)
 			put_row(&new, login, value);
@@ -186,7 +186,7 @@ enum users_file_outcome users_file_set(const char *file, const char *login, cons
 	struct place p;
 	enum users_file_outcome outcome = USERS_FILE_FAILED;
 	if (find_place(&p, file, error))
-		outcome = change(&p, login, value, user, error);
+		outcome = change_file(&p, login, value, user, error);
 	if (p.folder >= 0)
 		close(p.folder);
 	free(p.path);

@@ -13,7 +13,7 @@
 
 enum { LINES_LOOKED_AT = 1000 }; /* for the first that is one of ours */
 
-static size_t digits(const char *s)
+static size_t count_digits(const char *s)
 {
 	return strspn(s, "0123456789");
 }
@@ -22,8 +22,8 @@ static size_t digits(const char *s)
  * it, or NULL. */
 static const char *skip_rotation(const char *s)
 {
-	if (s[0] == '.' && digits(s + 1) > 0)
-		return s + 1 + digits(s + 1);
+	if (s[0] == '.' && count_digits(s + 1) > 0)
+		return s + 1 + count_digits(s + 1);
 	size_t len = s[0] == '-' ? strspn(s, "-0123456789") : 0;
 	return len > 4 ? s + len : NULL;
 }
@@ -73,7 +73,7 @@ static int64_t first_time(const char *path, int64_t written_ms, struct buf *erro
 	return first_ms;
 }
 
-static void add(struct log_files *f, char *path, struct buf *error)
+static void add_file(struct log_files *f, char *path, struct buf *error)
 {
 	struct stat st;
 	struct log_file one = {.path = path};
@@ -106,10 +106,10 @@ void log_files_find(struct log_files *f, const char *path, struct buf *error)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char *folder = slash ? mem_strndup(path, (size_t)(name - path)) : mem_strdup("./");
 	DIR *d = opendir(folder);
-	add(f, mem_strdup(path), error);
+	add_file(f, mem_strdup(path), error);
 	for (struct dirent *e; d && (e = readdir(d)) != NULL;)
 		if (is_rotated(e->d_name, name))
-			add(f, mem_printf("%s%s", folder, e->d_name), error);
+			add_file(f, mem_printf("%s%s", folder, e->d_name), error);
 	if (d)
 		closedir(d);
 	free(folder);

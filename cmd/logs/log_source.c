@@ -33,7 +33,7 @@ struct log_source {
 	char room[LOG_SOURCE_LINE_MAX];
 };
 
-static void fail(struct log_source *s, const char *why)
+static void fail_source(struct log_source *s, const char *why)
 {
 	if (!s->fault)
 		s->fault = mem_strdup(why);
@@ -47,7 +47,7 @@ static size_t read_some(struct log_source *s, void *to, size_t size)
 		n = read(s->fd, to, size);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		fail(s, strerror(errno));
+		fail_source(s, strerror(errno));
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -59,13 +59,13 @@ static void begin_member(struct gunzip *g)
 }
 
 /* More input; false: there is none. */
-static bool feed(struct log_source *s)
+static bool feed_gunzip(struct log_source *s)
 {
 	struct gunzip *g = s->gunzip;
 	g->state.next_in = g->input;
 	g->state.avail_in = (uint32_t)read_some(s, g->input, sizeof g->input);
 	if (g->state.avail_in == 0 && !g->between)
-		fail(s, "it breaks off");
+		fail_source(s, "it breaks off");
 	return g->state.avail_in > 0;
 }
 
@@ -75,19 +75,19 @@ static size_t inflate_some(struct log_source *s, void *to, size_t size)
 	g->state.next_out = to;
 	g->state.avail_out = (uint32_t)size;
 	while (!s->end && g->state.avail_out == size) {
-		if (g->state.avail_in == 0 && !feed(s))
+		if (g->state.avail_in == 0 && !feed_gunzip(s))
 			break;
 		if (g->between)
 			begin_member(g);
 		if (isal_inflate(&g->state) < 0)
-			fail(s, "it is damaged");
+			fail_source(s, "it is damaged");
 		g->between = g->state.block_state == ISAL_BLOCK_FINISH;
 	}
 	return size - g->state.avail_out;
 }
 
 /* Behind what is left of the last line. */
-static void fill(struct log_source *s)
+static void fill_room(struct log_source *s)
 {
 	memmove(s->room, s->room + s->at, s->filled - s->at);
 	s->filled -= s->at;
@@ -115,12 +115,12 @@ bool log_source_line(struct log_source *s, const char **line, size_t *len)
 		if (s->end)
 			return false;
 		seen = left;
-		fill(s);
+		fill_room(s);
 	}
 }
 
 /* The program reads the file, and writes to the pipe. */
-static _Noreturn void unpack(const struct log_source *s, int to)
+static _Noreturn void run_unpacker(const struct log_source *s, int to)
 {
 	char *words[] = {mem_strdup(s->program), mem_strdup("-dcq"), NULL};
 	dup2(s->fd, STDIN_FILENO);
@@ -134,11 +134,11 @@ static void open_pipe(struct log_source *s)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) != 0 || (s->child = fork()) < 0) {
-		fail(s, strerror(errno));
+		fail_source(s, strerror(errno));
 		return;
 	}
 	if (s->child == 0)
-		unpack(s, ends[1]);
+		run_unpacker(s, ends[1]);
 	close(ends[1]);
 	close(s->fd);
 	s->fd = ends[0];
@@ -185,16 +185,16 @@ struct log_source *log_source_open(const char *path, struct buf *error)
 }
 
 /* Who was left before the end of the file was told so by SIGPIPE. */
-static void reap(struct log_source *s)
+static void reap_unpacker(struct log_source *s)
 {
 	int status = 0;
 	bool all = s->end;
 	while (waitpid(s->child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		fail(s, "the program that unpacks it is not installed");
+		fail_source(s, "the program that unpacks it is not installed");
 	else if (all && status != 0)
-		fail(s, "it is damaged");
+		fail_source(s, "it is damaged");
 }
 
 bool log_source_close(struct log_source **sp, struct buf *error)
@@ -202,7 +202,7 @@ bool log_source_close(struct log_source **sp, struct buf *error)
 	struct log_source *s = *sp;
 	close(s->fd);
 	if (s->child > 0)
-		reap(s);
+		reap_unpacker(s);
 	bool good = !s->fault;
 	if (!good)
 		buf_printf(error, "%s: %s%s%s%s", s->path, s->fault, s->program ? " (" : "",

@@ -51,7 +51,7 @@ bool log_when_day(const char *text, int64_t now_ms, int64_t *from_ms, int64_t *t
 	return true;
 }
 
-static bool ago(const char *text, int64_t now_ms, int64_t *wall_ms)
+static bool parse_ago(const char *text, int64_t now_ms, int64_t *wall_ms)
 {
 	int64_t span_ms;
 	struct buf why = {0};
@@ -81,7 +81,7 @@ bool log_when(const char *text, int64_t now_ms, bool end, int64_t *wall_ms)
 		*wall_ms = local_ms(whole);
 	} else {
 		return (len > 0 && log_stamp_iso(text, len, wall_ms) == len) ||
-		       ago(text, now_ms, wall_ms);
+		       parse_ago(text, now_ms, wall_ms);
 	}
 	return true;
 }

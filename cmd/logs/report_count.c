@@ -22,7 +22,7 @@ static struct report_row *row_get(struct report_count *r, enum report_table tabl
 }
 
 /* The value of a key, or "". */
-static const char *value(struct report_count *r, const struct log_line *l, const char *key)
+static const char *value_of(struct report_count *r, const struct log_line *l, const char *key)
 {
 	const struct log_field *f = log_line_find(l, key);
 	buf_clear(&r->value);
@@ -32,7 +32,7 @@ static const char *value(struct report_count *r, const struct log_line *l, const
 }
 
 /* Names that differ in case only are one. */
-static const char *lower(struct report_count *r, const char *text)
+static const char *lower_name(struct report_count *r, const char *text)
 {
 	buf_clear(&r->name);
 	for (; *text; text++)
@@ -40,7 +40,7 @@ static const char *lower(struct report_count *r, const char *text)
 	return buf_cstr(&r->name);
 }
 
-static void replace(char **to, const char *text)
+static void replace_text(char **to, const char *text)
 {
 	free(*to);
 	*to = mem_strdup(text);
@@ -51,16 +51,16 @@ static void replace(char **to, const char *text)
 static void begin_queued(struct report_count *r, const struct log_line *l)
 {
 	static const char *const own[] = {"report_of", "archive_of", "refilter_of"};
-	const char *id = value(r, l, "id");
+	const char *id = value_of(r, l, "id");
 	if (r->queued && strcmp(r->queued, id) == 0)
 		return;
-	replace(&r->queued, id);
-	r->made = strcmp(value(r, l, "via"), "tls_report") == 0;
+	replace_text(&r->queued, id);
+	r->made = strcmp(value_of(r, l, "via"), "tls_report") == 0;
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		r->made = r->made || log_line_find(l, own[i]);
 	r->total[r->made ? REPORT_MADE : REPORT_RECEIVED]++;
 	free(r->login);
-	r->login = log_line_find(l, "user") ? mem_strdup(value(r, l, "user")) : NULL;
+	r->login = log_line_find(l, "user") ? mem_strdup(value_of(r, l, "user")) : NULL;
 }
 
 static void add_message(struct report_row *row, int64_t bytes)
@@ -74,8 +74,8 @@ static void count_queued(struct report_count *r, const struct log_line *l)
 	begin_queued(r, l);
 	if (r->made || !log_line_find(l, "size"))
 		return;
-	int64_t bytes = strtoll(value(r, l, "size"), NULL, 10);
-	const char *from = lower(r, value(r, l, "from"));
+	int64_t bytes = strtoll(value_of(r, l, "size"), NULL, 10);
+	const char *from = lower_name(r, value_of(r, l, "from"));
 	r->total[REPORT_BYTES] += bytes;
 	add_message(row_get(r, REPORT_OF_SENDERS, *from ? from : "<>"), bytes);
 	if (r->login)
@@ -85,9 +85,9 @@ static void count_queued(struct report_count *r, const struct log_line *l)
 /* Its reply as a verdict, whose reason is a word that is the same for all hosts. */
 static void count_reason(struct report_count *r, const struct log_line *l, enum report_table table)
 {
-	char *dsn = mem_strndup(value(r, l, "dsn"), 11);
-	char *relay = mem_strdup(value(r, l, "relay"));
-	const char *reply = value(r, l, "reply");
+	char *dsn = mem_strndup(value_of(r, l, "dsn"), 11);
+	char *relay = mem_strdup(value_of(r, l, "relay"));
+	const char *reply = value_of(r, l, "reply");
 	bool coded = isdigit((unsigned char)reply[0]) && strspn(reply, "0123456789") == 3;
 	struct verdict *v = verdict_new(
 		table == REPORT_OF_BOUNCES ? VERDICT_FAILED : VERDICT_DEFERRED,
@@ -105,7 +105,7 @@ static void count_reason(struct report_count *r, const struct log_line *l, enum 
 static void count_delivery(struct report_count *r, const struct log_line *l,
 			   enum report_total total, int column)
 {
-	const char *to = lower(r, value(r, l, "to")), *at = strrchr(to, '@');
+	const char *to = lower_name(r, value_of(r, l, "to")), *at = strrchr(to, '@');
 	r->total[total]++;
 	if (column >= 0)
 		row_get(r, REPORT_OF_DESTINATIONS, at ? at + 1 : to)->n[column]++;
@@ -139,7 +139,7 @@ static void count_by(struct report_count *r, const struct log_line *l, enum repo
 {
 	buf_clear(&r->name);
 	for (; *keys; keys++) {
-		const char *text = value(r, l, *keys);
+		const char *text = value_of(r, l, *keys);
 		buf_printf(&r->name, "%s%s", *text && buf_len(&r->name) > 0 ? " " : "", text);
 	}
 	row_get(r, table, buf_cstr(&r->name))->n[0]++;
@@ -154,7 +154,7 @@ static void count_reject(struct report_count *r, const struct log_line *l)
 
 static void count_auth(struct report_count *r, const struct log_line *l)
 {
-	if (strcmp(value(r, l, "result"), "ok") == 0)
+	if (strcmp(value_of(r, l, "result"), "ok") == 0)
 		return;
 	r->total[REPORT_LOGINS_FAILED]++;
 	count_by(r, l, REPORT_OF_GUESSES, (const char *const[]){"login", "result", NULL});

@@ -220,7 +220,7 @@ static void add_sessions(struct trace_find *t)
 			item_add(t, &t->sessions, m->session);
 }
 
-static void clear(struct trace_find *t)
+static void clear_items(struct trace_find *t)
 {
 	for (struct trace_item *i = t->messages; i; i = i->hh.next)
 		lines_clear(&i->lines);
@@ -259,7 +259,7 @@ bool trace_find_run(struct trace_find *t, struct log_files *files)
 	add_sessions(t);
 	for (t->learnt = t->messages != NULL; t->learnt;) {
 		t->learnt = false;
-		clear(t);
+		clear_items(t);
 		good = log_pass(files, span_of(t), NULL, take_known, t) && good;
 	}
 	HASH_SORT(t->messages, by_number);

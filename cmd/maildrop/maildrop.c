@@ -51,7 +51,7 @@ struct maildrop {
 	bool stopped; /* main's */
 };
 
-static struct take *first(struct list *takes)
+static struct take *first_take(struct list *takes)
 {
 	return list_entry(list_first(takes), struct take, link);
 }
@@ -61,7 +61,7 @@ static void look_in(struct maildrop *m, int64_t delay_ms)
 	loop_timer_in(m->loop, &m->look, delay_ms);
 }
 
-static struct take_means means(const struct maildrop *m)
+static struct take_means means_of(const struct maildrop *m)
 {
 	return (struct take_means){.conf = m->conf,
 				   .spool = m->spool,
@@ -73,10 +73,10 @@ static struct take_means means(const struct maildrop *m)
 }
 
 /* True: it is to be tried again. */
-static bool store(struct maildrop *m, struct take *t)
+static bool store_one(struct maildrop *m, struct take *t)
 {
 	list_remove(&t->link);
-	const struct take_means with = means(m);
+	const struct take_means with = means_of(m);
 	switch (take_store(t, &with)) {
 	case TAKE_ASKED:
 		list_append(&m->asked, &t->link);
@@ -104,7 +104,7 @@ static void store_all(struct maildrop *m)
 		list_append(&todo, link);
 	}
 	while (!list_empty(&todo) && !again)
-		again = store(m, first(&todo));
+		again = store_one(m, first_take(&todo));
 	while (!list_empty(&todo)) {
 		struct list *link = list_first(&todo);
 		list_remove(link);
@@ -112,7 +112,7 @@ static void store_all(struct maildrop *m)
 	}
 }
 
-static void run(void *owner)
+static void claim_and_store(void *owner)
 {
 	struct maildrop *m = owner;
 	if (!m->recovered || !list_empty(&m->asked))
@@ -139,7 +139,7 @@ static void put_off(struct maildrop *m, struct take *t)
 		loop_timer_in(m->loop, &m->retry, PUT_OFF_MS);
 }
 
-static void retry(void *owner)
+static void retry_put_off(void *owner)
 {
 	struct maildrop *m = owner;
 	while (!list_empty(&m->put_off)) {
@@ -148,11 +148,11 @@ static void retry(void *owner)
 		list_append(&m->takes, link);
 	}
 	m->nput_off = 0;
-	run(m);
+	claim_and_store(m);
 }
 
 /* One that was not stored. */
-static void treat(struct maildrop *m, struct take *t)
+static void treat_unstored(struct maildrop *m, struct take *t)
 {
 	switch (t->end) {
 	case TAKE_AGAIN:
@@ -171,7 +171,7 @@ static void treat(struct maildrop *m, struct take *t)
 	take_free(&t);
 }
 
-static void stored(struct maildrop *m, struct spool_store *answer)
+static void on_stored(struct maildrop *m, struct spool_store *answer)
 {
 	struct take *t = answer->owner;
 	magic_check(t, TAKE_MAGIC);
@@ -179,7 +179,7 @@ static void stored(struct maildrop *m, struct spool_store *answer)
 	if (answer->stored)
 		take_free(&t);
 	else
-		treat(m, t);
+		treat_unstored(m, t);
 	free(answer);
 	if (!list_empty(&m->asked))
 		return;
@@ -193,7 +193,7 @@ static void ask_for_recovery(struct maildrop *m)
 	loop_post(spool_loop(m->spool), &c->note);
 }
 
-static void begin(struct maildrop *m, struct spool_command *answer)
+static void on_recovered(struct maildrop *m, struct spool_command *answer)
 {
 	spool_command_free(&answer);
 	m->recovered = true;
@@ -210,11 +210,11 @@ static void answer_shape(struct maildrop *m, struct maildrop_shape *s)
 static void refilter_more(void *owner)
 {
 	struct maildrop *m = owner;
-	const struct take_means with = means(m);
+	const struct take_means with = means_of(m);
 	refilters_go_on(&m->refilters, &with);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct maildrop *m = owner;
 	switch (note->type) {
@@ -222,14 +222,14 @@ static void receive(void *owner, struct note *note)
 		if (((struct spool_store *)note)->replaces)
 			refilters_stored((struct spool_store *)note);
 		else
-			stored(m, (struct spool_store *)note);
+			on_stored(m, (struct spool_store *)note);
 		break;
 	case MAILDROP_REFILTER:
 		refilters_take(&m->refilters, (struct refilter *)note);
 		refilter_more(m);
 		break;
 	case SPOOL_COMMAND:
-		begin(m, (struct spool_command *)note);
+		on_recovered(m, (struct spool_command *)note);
 		break;
 	case MAILDROP_SHAPE:
 		answer_shape(m, (struct maildrop_shape *)note);
@@ -257,10 +257,10 @@ static void on_change(struct ev_loop *ev, ev_io *w, int revents)
 	(void)revents;
 	while (read(m->told, events, sizeof events) > 0)
 		;
-	run(m);
+	claim_and_store(m);
 }
 
-static void watch(struct maildrop *m)
+static void watch_folder(struct maildrop *m)
 {
 	char *path = mem_printf("%s/maildrop", m->conf->spool);
 	m->told = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -287,15 +287,15 @@ struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct thr
 	list_init(&m->takes);
 	list_init(&m->asked);
 	list_init(&m->put_off);
-	m->loop = loop_new("maildrop", receive, NULL, m);
-	timer_init(&m->look, run, m);
-	timer_init(&m->retry, retry, m);
+	m->loop = loop_new("maildrop", receive_note, NULL, m);
+	timer_init(&m->look, claim_and_store, m);
+	timer_init(&m->retry, retry_put_off, m);
 	m->milters = milters_new(m->loop);
 	m->maps = socketmaps_new(m->loop);
 	socketmaps_use(m->maps, conf);
 	refilters_init(&m->refilters, refilter_more, m);
 	if (maildrop_folder_open(&m->folder, conf->spool, error))
-		watch(m);
+		watch_folder(m);
 	else
 		maildrop_free(&m);
 	return m;
@@ -329,7 +329,7 @@ static void end_passages(struct maildrop *m)
 static void free_takes(struct list *takes)
 {
 	while (!list_empty(takes)) {
-		struct take *t = first(takes);
+		struct take *t = first_take(takes);
 		list_remove(&t->link);
 		take_free(&t);
 	}

@@ -23,7 +23,7 @@ struct reading {
 	bool wanted; /* by its sender */
 };
 
-static void count(struct reading *r, const char *address)
+static void count_address(struct reading *r, const char *address)
 {
 	char domain[LINE];
 	snprintf(domain, sizeof domain, "%s", mailaddr_domain(address));
@@ -39,9 +39,9 @@ static bool take_line(struct reading *r, char *line)
 	if (whole && strncmp(line, "from ", 5) == 0) {
 		r->wanted = shape_wants_sender(r->shape, line + 5);
 		if (r->wanted && r->shape->senders)
-			count(r, line + 5);
+			count_address(r, line + 5);
 	} else if (whole && strncmp(line, "to ", 3) == 0 && r->wanted && !r->shape->senders) {
-		count(r, line + 3);
+		count_address(r, line + 3);
 	}
 	return len > 0;
 }

@@ -23,7 +23,7 @@ struct names {
 	int n;
 };
 
-static bool failed(const char *spool, const char *name, struct buf *error)
+static bool put_errno(const char *spool, const char *name, struct buf *error)
 {
 	buf_printf(error, "%s/%s: %s", spool, name, strerror(errno));
 	return false;
@@ -56,15 +56,15 @@ bool maildrop_folder_open(struct maildrop_folder *f, const char *path, struct bu
 	int spool = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	f->drop = f->taken = f->quarantine = -1;
 	if (spool < 0)
-		return failed(path, "", error);
+		return put_errno(path, "", error);
 	bool ok =
 		disk_make_folder(spool, "maildrop") == 0 && open_part(spool, "maildrop", &f->drop);
 	if (!ok)
-		failed(path, "maildrop", error);
+		put_errno(path, "maildrop", error);
 	else if (!(ok = open_part(spool, "taken", &f->taken)))
-		failed(path, "taken", error);
+		put_errno(path, "taken", error);
 	else if (!(ok = open_part(spool, "quarantine", &f->quarantine)))
-		failed(path, "quarantine", error);
+		put_errno(path, "quarantine", error);
 	if (ok)
 		let_others_in(spool, f->drop);
 	close(spool);
@@ -144,7 +144,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* False: it is not claimed. */
-static bool claim(struct maildrop_folder *f, const char *name, struct list *takes)
+static bool claim_file(struct maildrop_folder *f, const char *name, struct list *takes)
 {
 	char id[IDENT_TEXT];
 	struct take *t = take_new(ident_new());
@@ -164,7 +164,7 @@ void maildrop_folder_claim(struct maildrop_folder *f, struct list *takes)
 	qsort(all.name, (size_t)all.n, sizeof all.name[0], by_text);
 	for (int i = 0, claimed = 0; i < all.n; i++) {
 		if (claimed < MAILDROP_BATCH)
-			claimed += claim(f, all.name[i], takes);
+			claimed += claim_file(f, all.name[i], takes);
 		free(all.name[i]);
 	}
 }

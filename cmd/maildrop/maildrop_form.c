@@ -77,12 +77,12 @@ size_t maildrop_form_head_end(const char *bytes, size_t len, size_t from)
 	return 0;
 }
 
-static bool is(const struct line *l, const char *key)
+static bool has_key(const struct line *l, const char *key)
 {
 	return strlen(key) == l->key_len && memcmp(l->key, key, l->key_len) == 0;
 }
 
-static bool says(const struct line *l, const char *value)
+static bool has_value(const struct line *l, const char *value)
 {
 	return strlen(value) == l->len && memcmp(l->value, value, l->len) == 0;
 }
@@ -124,9 +124,9 @@ static bool take_envid(struct envelope *e, const char *value)
 
 static bool take_ret(struct envelope *e, const struct line *l)
 {
-	if (e->ret != RET_NONE || (!says(l, "FULL") && !says(l, "HDRS")))
+	if (e->ret != RET_NONE || (!has_value(l, "FULL") && !has_value(l, "HDRS")))
 		return false;
-	e->ret = says(l, "FULL") ? RET_FULL : RET_HDRS;
+	e->ret = has_value(l, "FULL") ? RET_FULL : RET_HDRS;
 	return true;
 }
 
@@ -134,13 +134,13 @@ static bool take_parameter(struct envelope *e, const struct line *l, uint8_t *no
 {
 	char *value = mem_strndup(l->value, l->len);
 	bool good = strlen(value) == l->len; /* there is no NUL in it */
-	if (good && is(l, "notify"))
+	if (good && has_key(l, "notify"))
 		good = e->nrcpt == 0 && param_notify(value, notify);
-	else if (good && is(l, "ret"))
+	else if (good && has_key(l, "ret"))
 		good = take_ret(e, l);
-	else if (good && is(l, "envid"))
+	else if (good && has_key(l, "envid"))
 		good = take_envid(e, value);
-	else if (good && is(l, "body") && says(l, "8BITMIME"))
+	else if (good && has_key(l, "body") && has_value(l, "8BITMIME"))
 		e->body = BODY_8BITMIME;
 	else
 		good = false;
@@ -183,9 +183,9 @@ static enum response take_lines(const struct conf *c, struct alias_heard *heard,
 	bool unheard = false;
 	enum response why = may_relay(c) ? RESPONSE_OK : RESPONSE_NO_RELAY;
 	while (why == RESPONSE_OK && next_line(at, end, &l)) {
-		if (is(&l, "from"))
+		if (has_key(&l, "from"))
 			why = take_sender(c, e, &l);
-		else if (is(&l, "to"))
+		else if (has_key(&l, "to"))
 			why = take_recipient(c, heard, e, &l, notify);
 		else if (!take_parameter(e, &l, &notify))
 			why = RESPONSE_BAD_PARAMETER;

@@ -27,7 +27,7 @@ struct leaving {
 	struct buf first, head;
 };
 
-static int failed(struct buf *error, const char *what)
+static int put_tempfail(struct buf *error, const char *what)
 {
 	buf_printf(error, "%s: %s", what, strerror(errno));
 	return EX_TEMPFAIL;
@@ -57,7 +57,7 @@ static enum response judge_content(const struct conf *c, const struct submission
 	return intake_judge(&decoder, &header, c->hopcount_limit);
 }
 
-static int refused(enum response why, int permanent, struct buf *error)
+static int put_refusal(enum response why, int permanent, struct buf *error)
 {
 	const struct response_row *row = response_row(why);
 	buf_printf(error, "it would be refused: %d %s %s", row->code, row->dsn, row->text);
@@ -65,7 +65,7 @@ static int refused(enum response why, int permanent, struct buf *error)
 }
 
 /* What the relay will say of it, said by the same functions. */
-static int judge(struct leaving *l, const struct submission *s, struct buf *error)
+static int judge_submission(struct leaving *l, const struct submission *s, struct buf *error)
 {
 	struct envelope *e = envelope_new();
 	enum response why = RESPONSE_TOO_MANY_RECIPIENTS;
@@ -73,16 +73,16 @@ static int judge(struct leaving *l, const struct submission *s, struct buf *erro
 		why = maildrop_form_read(l->conf, NULL, buf_data(&l->head), buf_len(&l->head), e);
 	envelope_free(&e);
 	if (why != RESPONSE_OK)
-		return refused(why, EX_NOUSER, error);
+		return put_refusal(why, EX_NOUSER, error);
 	why = judge_content(l->conf, s);
-	return why == RESPONSE_OK ? EX_OK : refused(why, EX_DATAERR, error);
+	return why == RESPONSE_OK ? EX_OK : put_refusal(why, EX_DATAERR, error);
 }
 
 static int open_folder(struct leaving *l, size_t size, struct buf *error)
 {
 	char *path = mem_printf("%s/maildrop", l->conf->spool);
 	l->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int status = l->folder < 0 ? failed(error, path) : EX_OK;
+	int status = l->folder < 0 ? put_tempfail(error, path) : EX_OK;
 	int64_t room = l->folder < 0 ? -1 : disk_free_bytes(l->folder);
 	if (room >= 0 && room < l->conf->queue_minfree + (int64_t)size) {
 		buf_printf(error, "%s: there is no room", path);
@@ -110,7 +110,7 @@ static int open_file(struct leaving *l, struct buf *error)
 			l->fd = -1;
 		}
 	}
-	return failed(error, "a file cannot be made in the maildrop");
+	return put_tempfail(error, "a file cannot be made in the maildrop");
 }
 
 /* The relay reads what is its own, or its group's, or all when it is root. */
@@ -118,14 +118,15 @@ static int let_relay_read(struct leaving *l, struct buf *error)
 {
 	struct stat folder, file;
 	if (fstat(l->folder, &folder) != 0 || fstat(l->fd, &file) != 0)
-		return failed(error, "the maildrop");
+		return put_tempfail(error, "the maildrop");
 	bool group = file.st_gid == folder.st_gid;
 	if (!group && file.st_uid != folder.st_uid && folder.st_uid != 0) {
 		buf_puts(error, "the maildrop does not give its group to new files, "
 				"so the relay could not read it");
 		return EX_TEMPFAIL;
 	}
-	return fchmod(l->fd, group ? 0640 : 0600) == 0 ? EX_OK : failed(error, "the maildrop");
+	return fchmod(l->fd, group ? 0640 : 0600) == 0 ? EX_OK
+						       : put_tempfail(error, "the maildrop");
 }
 
 static int write_file(struct leaving *l, const struct submission *s, struct buf *error)
@@ -136,7 +137,7 @@ static int write_file(struct leaving *l, const struct submission *s, struct buf 
 		{buf_data(s->content), buf_len(s->content)},
 	};
 	if (disk_write(l->fd, v, 3, 0) != 0 || disk_sync(l->fd) != 0)
-		return failed(error, "the maildrop");
+		return put_tempfail(error, "the maildrop");
 	return EX_OK;
 }
 
@@ -150,19 +151,19 @@ static int sync_folder(const struct leaving *l)
 	return result;
 }
 
-static int finish(struct leaving *l, struct buf *error)
+static int finish_file(struct leaving *l, struct buf *error)
 {
 	const char *id = l->name + 1;
 	if (renameat(l->folder, l->name, l->folder, id) != 0)
-		return failed(error, "the maildrop");
+		return put_tempfail(error, "the maildrop");
 	if (sync_folder(l) == 0)
 		return EX_OK;
-	int status = failed(error, "the maildrop cannot be synced");
+	int status = put_tempfail(error, "the maildrop cannot be synced");
 	/* Gone already: the relay has taken it, and syncs for itself. */
 	return disk_unlink(l->folder, id) != 0 && errno == ENOENT ? EX_OK : status;
 }
 
-static int leave(struct leaving *l, const struct submission *s, struct buf *error)
+static int leave_file(struct leaving *l, const struct submission *s, struct buf *error)
 {
 	int status = open_folder(l, buf_len(&l->head) + buf_len(s->content), error);
 	if (status == EX_OK)
@@ -173,7 +174,7 @@ static int leave(struct leaving *l, const struct submission *s, struct buf *erro
 	if (status == EX_OK)
 		status = write_file(l, s, error);
 	if (status == EX_OK)
-		status = finish(l, error);
+		status = finish_file(l, error);
 	if (status != EX_OK)
 		disk_unlink(l->folder, l->name);
 	return status;
@@ -185,9 +186,9 @@ int maildrop_leave(const struct conf *c, const struct submission *s, struct buf 
 	buf_init(&l.first);
 	buf_init(&l.head);
 	maildrop_form_put(&l.first, &l.head, s);
-	int status = judge(&l, s, error);
+	int status = judge_submission(&l, s, error);
 	if (status == EX_OK)
-		status = leave(&l, s, error);
+		status = leave_file(&l, s, error);
 	if (l.fd >= 0)
 		close(l.fd);
 	if (l.folder >= 0)

@@ -72,7 +72,7 @@ void take_free(struct take **tp)
 	*tp = NULL;
 }
 
-static enum take_result bad(struct take *t, const char *why)
+static enum take_result mark_bad(struct take *t, const char *why)
 {
 	t->why = why;
 	return TAKE_BAD;
@@ -87,13 +87,13 @@ static enum take_result open_file(struct reading *r)
 		return TAKE_ASKED;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
 		return TAKE_LATER;
-	return bad(r->take, errno == ELOOP    ? "a symbolic link"
-			    : errno == EACCES ? "the relay may not read it"
-					      : "it cannot be opened");
+	return mark_bad(r->take, errno == ELOOP	   ? "a symbolic link"
+				 : errno == EACCES ? "the relay may not read it"
+						   : "it cannot be opened");
 }
 
 /* What kind of file it is, and whose; then its first line. */
-static enum take_result look(struct reading *r, struct maildrop_first *first)
+static enum take_result look_at_file(struct reading *r, struct maildrop_first *first)
 {
 	struct stat st;
 	char line[MAILDROP_FIRST_MAX];
@@ -102,18 +102,18 @@ static enum take_result look(struct reading *r, struct maildrop_first *first)
 		return TAKE_LATER;
 	r->take->owner = st.st_uid;
 	if (!S_ISREG(st.st_mode))
-		return bad(r->take, "not a regular file");
+		return mark_bad(r->take, "not a regular file");
 	if (st.st_nlink != 1)
-		return bad(r->take, "it has another name elsewhere");
+		return mark_bad(r->take, "it has another name elsewhere");
 	ssize_t n = disk_read(r->fd, line, sizeof line, 0);
 	if (n < 0)
 		return TAKE_LATER;
 	if (!maildrop_form_first(line, (size_t)n, first))
-		return bad(r->take, "it does not begin as a message in the maildrop does");
+		return mark_bad(r->take, "it does not begin as a message in the maildrop does");
 	if (first->size != (uint64_t)st.st_size - first->length)
-		return bad(r->take, "it is not complete");
+		return mark_bad(r->take, "it is not complete");
 	if (limit && first->size > limit + MAILDROP_HEAD_MAX)
-		return bad(r->take, response_reason(RESPONSE_TOO_LARGE));
+		return mark_bad(r->take, response_reason(RESPONSE_TOO_LARGE));
 	return TAKE_ASKED;
 }
 
@@ -133,7 +133,7 @@ static void put_received(struct reading *r)
 	buf_fini(&field);
 }
 
-static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
+static enum take_result begin_intake(struct reading *r, size_t head_len, uint64_t size)
 {
 	r->envelope = envelope_new();
 	enum response why = maildrop_form_read(r->conf, &r->take->aliases.heard, buf_data(&r->head),
@@ -142,8 +142,8 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 	if (r->unheard)
 		return TAKE_LATER;
 	if (why != RESPONSE_OK)
-		return bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
-								  : response_reason(why));
+		return mark_bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
+								       : response_reason(why));
 	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
 	maildrop_form_limits(r->conf, &r->intake.decoder);
 	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
@@ -152,7 +152,7 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 	return TAKE_ASKED;
 }
 
-static enum take_result feed(struct reading *r, const char *bytes, size_t len, uint64_t size)
+static enum take_result feed_bytes(struct reading *r, const char *bytes, size_t len, uint64_t size)
 {
 	r->crc = crc32c(r->crc, bytes, len);
 	if (r->envelope) {
@@ -165,8 +165,8 @@ static enum take_result feed(struct reading *r, const char *bytes, size_t len, u
 	if (end == 0)
 		return buf_len(&r->head) <= MAILDROP_HEAD_MAX
 			       ? TAKE_ASKED
-			       : bad(r->take, "its envelope is too long");
-	enum take_result result = begin(r, end, size);
+			       : mark_bad(r->take, "its envelope is too long");
+	enum take_result result = begin_intake(r, end, size);
 	if (result == TAKE_ASKED)
 		content_in_feed(&r->intake.decoder, buf_data(&r->head) + end,
 				buf_len(&r->head) - end);
@@ -183,28 +183,28 @@ static enum take_result read_file(struct reading *r, const struct maildrop_first
 		if (n < 0)
 			result = TAKE_LATER;
 		else if ((size_t)n < want)
-			result = bad(r->take, "it is not complete");
+			result = mark_bad(r->take, "it is not complete");
 		else
-			result = feed(r, piece, want, first->size);
+			result = feed_bytes(r, piece, want, first->size);
 		at += want;
 	}
 	free(piece);
 	if (result == TAKE_ASKED && (!r->envelope || r->crc != first->crc))
-		result = bad(r->take, "it is damaged");
+		result = mark_bad(r->take, "it is damaged");
 	return result;
 }
 
-static enum take_result judge(struct reading *r)
+static enum take_result judge_content(struct reading *r)
 {
 	const struct intake *in = &r->intake;
 	intake_finish(&r->intake);
 	enum response why = intake_judge(&in->decoder, &in->header, r->conf->hopcount_limit);
 	if (why != RESPONSE_OK)
-		return bad(r->take, response_reason(why));
+		return mark_bad(r->take, response_reason(why));
 	return intake_error(in) ? TAKE_LATER : TAKE_ASKED;
 }
 
-static void remember(struct take *t, const struct header_in *header)
+static void remember_id(struct take *t, const struct header_in *header)
 {
 	free(t->message_id);
 	t->message_id = *header->id ? mem_strdup(header->id) : NULL;
@@ -243,8 +243,8 @@ static struct spool_store *new_store(struct take *t, struct loop *reply_to)
 	return ask;
 }
 
-static void post(struct take *t, struct spool *spool, struct spool_store *ask,
-		 const char *signed_by)
+static void post_store(struct take *t, struct spool *spool, struct spool_store *ask,
+		       const char *signed_by)
 {
 	ask->envelope->arrived_ms = clock_wall_ms();
 	ask->log = hold_log(t, ask->envelope, signed_by);
@@ -266,7 +266,7 @@ static void note_end(struct take *t, const struct passage *p)
 }
 
 /* What has not come through is answered as what could not be stored. */
-static void passed(struct passage *p)
+static void on_passage_over(struct passage *p)
 {
 	struct take *t = p->owner;
 	struct spool_store *ask = new_store(t, p->loop);
@@ -278,7 +278,7 @@ static void passed(struct passage *p)
 	end_filters(t);
 	if (p->end == PASSAGE_DONE && t->end == TAKE_AGAIN) {
 		draft_give(&p->draft, ask);
-		post(t, p->draft.spool, ask, p->signed_by);
+		post_store(t, p->draft.spool, ask, p->signed_by);
 	} else {
 		ask->note.type = SPOOL_STORED;
 		loop_post(p->loop, &ask->note);
@@ -311,7 +311,7 @@ static void add_filters(struct reading *r, struct passage *p)
 	filter_mail_stage(t->filters, p);
 }
 
-static void pass(struct reading *r)
+static void begin_passage(struct reading *r)
 {
 	const struct take_means *with = r->with;
 	struct take *t = r->take;
@@ -329,8 +329,8 @@ static void pass(struct reading *r)
 		passage_add(p, &archive_stage,
 			    dkim_rows_signs(r->conf) ? (void *)&dkim_stage : NULL);
 	t->passage = p;
-	if (passage_run(p, passed, t))
-		passed(p);
+	if (passage_run(p, on_passage_over, t))
+		on_passage_over(p);
 }
 
 static void name_origin(struct reading *r)
@@ -344,23 +344,23 @@ static void name_origin(struct reading *r)
 	envelope_came_from(r->envelope, take_owner(r->take, user), NULL);
 }
 
-static void ask(struct reading *r)
+static void ask_to_store(struct reading *r)
 {
 	struct take *t = r->take;
-	remember(t, &r->intake.header);
+	remember_id(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
 	r->envelope->priority = intake_priority(&r->intake);
 	name_origin(r);
 	if (dkim_rows_signs(r->conf) || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
-		pass(r);
+		begin_passage(r);
 		return;
 	}
 	struct spool_store *ask = new_store(t, r->with->loop);
 	r->envelope->size = intake_take(&r->intake, &ask->content, &ask->file);
 	ask->envelope = r->envelope;
 	r->envelope = NULL;
-	post(t, r->with->spool, ask, NULL);
+	post_store(t, r->with->spool, ask, NULL);
 }
 
 /* What it waited for was heard, or can't be for now. */
@@ -399,13 +399,13 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	buf_init(&r.head);
 	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)
-		result = look(&r, &first);
+		result = look_at_file(&r, &first);
 	if (result == TAKE_ASKED)
 		result = read_file(&r, &first);
 	if (result == TAKE_ASKED)
-		result = judge(&r);
+		result = judge_content(&r);
 	if (result == TAKE_ASKED)
-		ask(&r);
+		ask_to_store(&r);
 	if (r.fd >= 0)
 		close(r.fd);
 	envelope_free(&r.envelope);

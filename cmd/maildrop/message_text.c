@@ -114,7 +114,7 @@ bool message_text_field(const struct message_text *m, const char *name, const ch
 	return false;
 }
 
-static bool has(const struct message_text *m, const char *name)
+static bool has_field(const struct message_text *m, const char *name)
 {
 	const char *value;
 	size_t len, cursor = 0;
@@ -126,7 +126,7 @@ bool message_text_recipients(const struct message_text *m, struct address_list *
 {
 	static const char *const plain[] = {"To", "Cc", "Bcc"};
 	static const char *const resent[] = {"Resent-To", "Resent-Cc", "Resent-Bcc"};
-	bool again = has(m, resent[0]) || has(m, resent[1]) || has(m, resent[2]);
+	bool again = has_field(m, resent[0]) || has_field(m, resent[1]) || has_field(m, resent[2]);
 	for (int i = 0; i < 3; i++) {
 		const char *name = again ? resent[i] : plain[i], *value;
 		size_t len, cursor = 0;
@@ -179,11 +179,11 @@ void message_text_complete(struct message_text *m, const struct message_author *
 	remove_fields(m, "Resent-Bcc");
 	if (!a)
 		return;
-	if (!has(m, "From"))
+	if (!has_field(m, "From"))
 		add_from(m, a);
-	if (!has(m, "Date"))
+	if (!has_field(m, "Date"))
 		buf_printf(&m->header, "Date: %s\r\n", datetime_text(clock_wall_ms(), date));
-	if (!has(m, "Message-ID"))
+	if (!has_field(m, "Message-ID"))
 		buf_printf(&m->header, "Message-ID: <%s.%d@%s>\r\n", ident_text(ident_new(), id),
 			   (int)getpid(), a->host);
 }

@@ -33,7 +33,8 @@ void queue_habit_free(struct queue_habit *h)
 	free(h->word[1]);
 }
 
-static int run(const struct queue_habit *h, char *verb, char *otherwise, const char *conf_file)
+static int run_habit(const struct queue_habit *h, char *verb, char *otherwise,
+		     const char *conf_file)
 {
 	char queue[] = "queue", config[] = "-c", *file = mem_strdup(conf_file);
 	char *words[8] = {queue, verb, config, file};
@@ -52,11 +53,11 @@ static int run(const struct queue_habit *h, char *verb, char *otherwise, const c
 int queue_habit_flush(const struct queue_habit *h, const char *conf_file)
 {
 	char verb[] = "flush", all[] = "--all";
-	return run(h, verb, all, conf_file);
+	return run_habit(h, verb, all, conf_file);
 }
 
 int queue_habit_list(const struct queue_habit *h, const char *conf_file)
 {
 	char verb[] = "list";
-	return run(h, verb, NULL, conf_file);
+	return run_habit(h, verb, NULL, conf_file);
 }

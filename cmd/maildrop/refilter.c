@@ -60,7 +60,7 @@ void refilter_free(struct refilter **rp)
 	free(r);
 }
 
-static void say(const struct refilter *r)
+static void log_refiltered(const struct refilter *r)
 {
 	static const char *const words[] = {[REFILTER_PASSED] = "passed",
 					    [REFILTER_REPLACED] = "changed",
@@ -70,25 +70,25 @@ static void say(const struct refilter *r)
 		  words[r->end], "as", r->as ? log_id(r->as) : NULL, "reason", r->says, NULL);
 }
 
-static void answer(struct refilter *r, enum refilter_end end, const char *says)
+static void answer_asker(struct refilter *r, enum refilter_end end, const char *says)
 {
 	end_passage(r);
 	r->end = end;
 	r->says = says ? mem_strdup(says) : NULL;
-	say(r);
+	log_refiltered(r);
 	loop_post(r->reply_to, &r->note);
 }
 
 /* Of one that passes. */
-static void conclude(struct refilter *r, enum refilter_end end, const char *says)
+static void conclude_passing(struct refilter *r, enum refilter_end end, const char *says)
 {
 	list_remove(&r->link);
 	assert(r->all->npassing > 0);
 	r->all->npassing--;
-	answer(r, end, says);
+	answer_asker(r, end, says);
 }
 
-static int copy(const struct content *from, struct content_writer *to)
+static int copy_content(const struct content *from, struct content_writer *to)
 {
 	char *piece = mem_alloc(PIECE);
 	uint32_t sum = 0;
@@ -112,7 +112,7 @@ static void fetch_work(struct passage *p)
 	struct content_writer to;
 	magic_check(c, COPYING_MAGIC);
 	content_writer_init(&to, p->draft.spool, p->draft.id);
-	c->error = copy(c->from, &to);
+	c->error = copy_content(c->from, &to);
 	if (!c->error)
 		p->draft.size = content_writer_take(&to, &p->draft.content, &p->draft.file);
 	content_writer_fini(&to);
@@ -233,7 +233,7 @@ static struct log_held *hold_log(const struct refilter *r, const struct passage 
 			p->signed_by, NULL);
 }
 
-static void store(struct refilter *r, struct passage *p)
+static void store_changed(struct refilter *r, struct passage *p)
 {
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	ask->note.type = SPOOL_STORE;
@@ -247,7 +247,8 @@ static void store(struct refilter *r, struct passage *p)
 }
 
 /* REFILTER_REPLACED: if it can be stored. */
-static enum refilter_end judge(const struct refilter *r, const struct passage *p, struct buf *says)
+static enum refilter_end judge_passage(const struct refilter *r, const struct passage *p,
+				       struct buf *says)
 {
 	const struct filter_mail *f = r->filters;
 	const char *by = f->by ? f->by : "the relay";
@@ -276,36 +277,36 @@ static enum refilter_end judge(const struct refilter *r, const struct passage *p
 }
 
 /* True: it has its answer; else the spool has its new message. */
-static bool settle(struct refilter *r, struct passage *p)
+static bool settle_passage(struct refilter *r, struct passage *p)
 {
 	struct buf says = {0};
-	enum refilter_end end = judge(r, p, &says);
+	enum refilter_end end = judge_passage(r, p, &says);
 	r->passage = NULL;
 	if (end == REFILTER_REPLACED)
-		store(r, p);
+		store_changed(r, p);
 	passage_free(&p);
 	end_passage(r);
 	if (end != REFILTER_REPLACED)
-		conclude(r, end, buf_len(&says) > 0 ? buf_cstr(&says) : NULL);
+		conclude_passing(r, end, buf_len(&says) > 0 ? buf_cstr(&says) : NULL);
 	buf_fini(&says);
 	return end != REFILTER_REPLACED;
 }
 
-static void passed(struct passage *p)
+static void on_passage_over(struct passage *p)
 {
 	struct refilter *r = p->owner;
 	struct refilters *all = r->all;
 	magic_check(r, REFILTER_MAGIC);
-	if (settle(r, p))
+	if (settle_passage(r, p))
 		all->room(all->owner);
 }
 
-static void begin(struct refilters *all, const struct take_means *with, struct refilter *r)
+static void begin_passage(struct refilters *all, const struct take_means *with, struct refilter *r)
 {
 	list_append(&all->passing, &r->link);
 	all->npassing++;
 	if (owes_report(r->envelope)) {
-		conclude(r, REFILTER_HELD, "a report to its sender is due first");
+		conclude_passing(r, REFILTER_HELD, "a report to its sender is due first");
 		return;
 	}
 	struct passage *p = r->passage =
@@ -318,8 +319,8 @@ static void begin(struct refilters *all, const struct take_means *with, struct r
 	r->resign.changed = &r->filters->changed;
 	if (dkim_rows_signs(with->conf))
 		passage_add(p, &dkim_stage, &r->resign);
-	if (passage_run(p, passed, r))
-		settle(r, p);
+	if (passage_run(p, on_passage_over, r))
+		settle_passage(r, p);
 }
 
 void refilters_init(struct refilters *all, void (*room)(void *owner), void *owner)
@@ -349,7 +350,7 @@ void refilters_go_on(struct refilters *all, const struct take_means *with)
 	while (!all->stopped && all->npassing < REFILTER_AT_ONCE && !list_empty(&all->waiting)) {
 		struct list *link = list_first(&all->waiting);
 		list_remove(link);
-		begin(all, with, list_entry(link, struct refilter, link));
+		begin_passage(all, with, list_entry(link, struct refilter, link));
 	}
 }
 
@@ -360,10 +361,11 @@ void refilters_stored(struct spool_store *reply)
 	struct refilters *all = r->all;
 	r->as = reply->stored ? reply->id : 0;
 	if (reply->stored)
-		conclude(r, REFILTER_REPLACED, NULL);
+		conclude_passing(r, REFILTER_REPLACED, NULL);
 	else
-		conclude(r, REFILTER_HELD,
-			 reply->outdated ? "it is not on hold any more, or was changed meanwhile"
+		conclude_passing(r, REFILTER_HELD,
+				 reply->outdated
+					 ? "it is not on hold any more, or was changed meanwhile"
 					 : "the queue takes no mail at present");
 	free(reply);
 	all->room(all->owner);
@@ -375,11 +377,11 @@ void refilters_stop(struct refilters *all)
 	list_each (link, tmp, &all->waiting) {
 		struct refilter *r = list_entry(link, struct refilter, link);
 		list_remove(link);
-		answer(r, REFILTER_HELD, "the relay is stopping");
+		answer_asker(r, REFILTER_HELD, "the relay is stopping");
 	}
 	list_each (link, tmp, &all->passing) {
 		struct refilter *r = list_entry(link, struct refilter, link);
 		if (r->passage)
-			conclude(r, REFILTER_HELD, "the relay is stopping");
+			conclude_passing(r, REFILTER_HELD, "the relay is stopping");
 	}
 }

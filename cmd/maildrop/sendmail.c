@@ -46,7 +46,7 @@ static void find_host(struct job *j)
 }
 
 /* An address as SMTP wants it; NULL: it is none. */
-static char *qualified(const struct job *j, const char *text)
+static char *qualify_address(const struct job *j, const char *text)
 {
 	struct mailaddr address;
 	size_t len = strlen(text);
@@ -66,14 +66,14 @@ static int set_sender(struct job *j)
 {
 	const char *from = j->options.from ? j->options.from : login_name();
 	bool null = !*from || strcmp(from, "<>") == 0;
-	j->sender = null ? mem_strdup("") : qualified(j, from);
+	j->sender = null ? mem_strdup("") : qualify_address(j, from);
 	if (j->sender)
 		return EX_OK;
 	buf_printf(&j->error, "the sender %s is no address", from);
 	return EX_DATAERR;
 }
 
-static bool listed(const struct address_list *l, const char *address)
+static bool is_listed(const struct address_list *l, const char *address)
 {
 	for (int i = 0; i < l->n; i++)
 		if (strcmp(l->item[i], address) == 0)
@@ -84,12 +84,12 @@ static bool listed(const struct address_list *l, const char *address)
 static int add_recipients(struct job *j, const struct address_list *from)
 {
 	for (int i = 0; i < from->n; i++) {
-		char *address = qualified(j, from->item[i]);
+		char *address = qualify_address(j, from->item[i]);
 		if (!address) {
 			buf_printf(&j->error, "the recipient %s is no address", from->item[i]);
 			return EX_DATAERR;
 		}
-		if (!listed(&j->to, address))
+		if (!is_listed(&j->to, address))
 			address_list_add(&j->to, address);
 		free(address);
 	}
@@ -152,7 +152,7 @@ static int hand_over(struct job *j)
 {
 	char envid[ENVID_SIZE];
 	struct message_author author = {j->sender, j->options.name, j->host};
-	char *self = qualified(j, login_name());
+	char *self = qualify_address(j, login_name());
 	if (!*j->sender)
 		author.address = self ? self : "nobody@localhost";
 	message_text_complete(&j->message, j->options.gateway ? NULL : &author);
@@ -207,7 +207,7 @@ static int send_message(struct job *j)
 }
 
 /* What would become of mail for these addresses, by sluice route. */
-static int verify(const struct sendmail_options *o)
+static int verify_addresses(const struct sendmail_options *o)
 {
 	char route[] = "route", config[] = "-c", from[] = "--from";
 	char **words = mem_zalloc(((size_t)o->nrcpt + 6) * sizeof *words);
@@ -260,7 +260,7 @@ static bool other_command(struct sendmail_options *o, int *status)
 	else if (o->mode == SENDMAIL_FLUSH)
 		*status = queue_habit_flush(&o->of, o->conf_file);
 	else if (o->mode == SENDMAIL_VERIFY)
-		*status = verify(o);
+		*status = verify_addresses(o);
 	else if (o->mode == SENDMAIL_ALIASES)
 		*status = read_aliases(o);
 	else

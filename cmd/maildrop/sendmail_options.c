@@ -47,7 +47,7 @@ enum { HOPS_MAX = 100000 };
 
 static const char *program = "sendmail";
 
-static _Noreturn void wrong(const char *what, const char *value)
+static _Noreturn void refuse_option(const char *what, const char *value)
 {
 	fprintf(stderr, "%s: %s%s\n%.*s\n", program, what, value, (int)strcspn(usage, "\n"), usage);
 	exit(EX_USAGE);
@@ -58,7 +58,7 @@ static int parse_hops(const char *text)
 	char *end;
 	long n = strtol(text, &end, 10);
 	if (end == text || *end || n < 0 || n > HOPS_MAX)
-		wrong("-h: it is a number of hops, not ", text);
+		refuse_option("-h: it is a number of hops, not ", text);
 	return (int)n;
 }
 
@@ -66,9 +66,9 @@ static int parse_hops(const char *text)
 static void parse_run(struct sendmail_options *o, const char *text)
 {
 	if (!queue_habit_read(&o->of, text))
-		wrong("-q is followed by nothing, IID, RTEXT or STEXT (how often the queue is run "
-		      "says queue_run_delay); not ",
-		      text);
+		refuse_option("-q is followed by nothing, IID, RTEXT or STEXT (how often the queue "
+			      "is run says queue_run_delay); not ",
+			      text);
 	if (o->mode == SENDMAIL_SUBMIT)
 		o->mode = SENDMAIL_FLUSH;
 }
@@ -87,12 +87,13 @@ static const char *parse_notify(char *text)
 			if (strlen(words[i]) == len && strncmp(p, words[i], len) == 0)
 				bit = 1U << i;
 		if (!bit || (seen & bit))
-			wrong("-N: it is never, or some of success,failure,delay; not ", text);
+			refuse_option("-N: it is never, or some of success,failure,delay; not ",
+				      text);
 		seen |= bit;
 		p += len + (p[len] == ',');
 	}
 	if (seen == 0 || ((seen & 1) && seen != 1))
-		wrong("-N: it is never, or some of success,failure,delay; not ", text);
+		refuse_option("-N: it is never, or some of success,failure,delay; not ", text);
 	return text;
 }
 
@@ -101,7 +102,7 @@ static const char *parse_ret(const char *text)
 	if (strcasecmp(text, "full") == 0)
 		return "FULL";
 	if (strcasecmp(text, "hdrs") != 0)
-		wrong("-R: it is full or hdrs, not ", text);
+		refuse_option("-R: it is full or hdrs, not ", text);
 	return "HDRS";
 }
 
@@ -116,7 +117,7 @@ static void parse_mode(struct sendmail_options *o, const char *text)
 	else if (strcmp(text, "i") == 0)
 		o->mode = SENDMAIL_ALIASES;
 	else if (strcmp(text, "m") != 0)
-		wrong("unknown option -b", text);
+		refuse_option("unknown option -b", text);
 }
 
 static void parse_old(struct sendmail_options *o, const char *text)
@@ -124,13 +125,13 @@ static void parse_old(struct sendmail_options *o, const char *text)
 	if (strcmp(text, "i") == 0)
 		o->dot_is_text = true;
 	else if (strcmp(text, "m") != 0 && text[0] != 'e' && text[0] != 'd')
-		wrong("unknown option -o", text);
+		refuse_option("unknown option -o", text);
 }
 
 static void parse_body(const char *text)
 {
 	if (strcasecmp(text, "7BIT") != 0 && strcasecmp(text, "8BITMIME") != 0)
-		wrong("-B: it is 7BIT or 8BITMIME, not ", text);
+		refuse_option("-B: it is 7BIT or 8BITMIME, not ", text);
 }
 
 static void parse_option(struct sendmail_options *o, int option)
@@ -205,13 +206,13 @@ void sendmail_options_parse(struct sendmail_options *o, int argc, char **argv)
 				     NULL)) != -1) {
 		if (option == ':' || option == '?') {
 			options_fault(&error, option, argv);
-			wrong(buf_cstr(&error), "");
+			refuse_option(buf_cstr(&error), "");
 		}
 		parse_option(o, option);
 	}
 	buf_fini(&error);
 	if (o->mode == SENDMAIL_FLUSH && (o->from_header || optind < argc))
-		wrong("-q sends nothing: it goes with no recipients", "");
+		refuse_option("-q sends nothing: it goes with no recipients", "");
 	o->nrcpt = argc - optind;
 	o->rcpt = argv + optind;
 }

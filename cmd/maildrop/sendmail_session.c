@@ -18,7 +18,7 @@ struct session {
 	bool ended; /* there are no more */
 };
 
-static void say(const char *text)
+static void print_reply(const char *text)
 {
 	for (size_t n; *text; text += n + (text[n] != '\0')) {
 		n = strcspn(text, "\n");
@@ -28,11 +28,11 @@ static void say(const char *text)
 }
 
 /* The relay's answer, passed on. False: it has gone. */
-static bool answer(struct session *s)
+static bool pass_on_reply(struct session *s)
 {
 	bool answered = talk_read(&s->talk) != 0;
 	if (answered)
-		say(buf_cstr(&s->talk.reply));
+		print_reply(buf_cstr(&s->talk.reply));
 	return answered;
 }
 
@@ -65,7 +65,7 @@ static bool send_content(struct session *s)
 		if (!send_line(s))
 			return false;
 		if (s->len == 1 && s->line[0] == '.')
-			return answer(s);
+			return pass_on_reply(s);
 	}
 	return false;
 }
@@ -84,17 +84,17 @@ static bool send_chunk(struct session *s, unsigned long long left)
 }
 
 /* One command and its answer. False: the session is over. */
-static bool turn(struct session *s)
+static bool serve_command(struct session *s)
 {
 	if (!read_line(s))
 		return false;
 	if (is_verb(s, "STARTTLS")) {
-		say("502 5.5.1 STARTTLS is not available on a pipe");
+		print_reply("502 5.5.1 STARTTLS is not available on a pipe");
 		return true;
 	}
 	bool data = is_verb(s, "DATA"), quit = is_verb(s, "QUIT"), chunk = is_verb(s, "BDAT");
 	unsigned long long size = chunk && s->len > 5 ? strtoull(s->line + 5, NULL, 10) : 0;
-	if (!send_line(s) || (chunk && !send_chunk(s, size)) || !answer(s))
+	if (!send_line(s) || (chunk && !send_chunk(s, size)) || !pass_on_reply(s))
 		return false;
 	if (data && s->talk.code == 354)
 		return send_content(s);
@@ -110,8 +110,8 @@ int sendmail_session(const struct conf *conf)
 			"sendmail: no listener of the configuration takes mail without TLS\n");
 		return EX_CONFIG;
 	}
-	bool open = talk_open(&s.talk, listener->address.item[0]) && answer(&s);
-	while (open && turn(&s))
+	bool open = talk_open(&s.talk, listener->address.item[0]) && pass_on_reply(&s);
+	while (open && serve_command(&s))
 		;
 	if (s.talk.code == 0)
 		printf("421 4.3.2 The relay cannot be reached: %s\r\n", buf_cstr(&s.talk.reply));

@@ -23,7 +23,7 @@ const struct conf_listener *submit_listener(const struct conf *c)
 }
 
 /* What was refused is told with the relay's own words. */
-static int refused(const struct talk *t, int permanent, const char *what, struct buf *error)
+static int put_refusal(const struct talk *t, int permanent, const char *what, struct buf *error)
 {
 	struct buf text = t->reply;
 	buf_printf(error, "%s: %s", what, buf_cstr(&text));
@@ -46,10 +46,10 @@ static bool needs_utf8(const struct submission *s)
 	return utf8;
 }
 
-static int greet(struct talk *t, const char *hostname, struct offers *o, struct buf *error)
+static int greet_relay(struct talk *t, const char *hostname, struct offers *o, struct buf *error)
 {
 	if (talk_read(t) != 220 || talk_say(t, "EHLO %s", hostname) != 250)
-		return refused(t, EX_UNAVAILABLE, "the relay does not serve us", error);
+		return put_refusal(t, EX_UNAVAILABLE, "the relay does not serve us", error);
 	*o = (struct offers){talk_offers(t, "CHUNKING"), talk_offers(t, "DSN"),
 			     talk_offers(t, "8BITMIME"), talk_offers(t, "SIZE"),
 			     talk_offers(t, "SMTPUTF8")};
@@ -74,7 +74,7 @@ static int send_sender(struct talk *t, const struct submission *s, const struct 
 		buf_printf(&line, " ENVID=%s", s->envid);
 	int code = talk_say(t, "%s", buf_cstr(&line));
 	buf_fini(&line);
-	return code / 100 == 2 ? EX_OK : refused(t, EX_UNAVAILABLE, s->sender, error);
+	return code / 100 == 2 ? EX_OK : put_refusal(t, EX_UNAVAILABLE, s->sender, error);
 }
 
 static int send_recipients(struct talk *t, const struct submission *s, const struct offers *o,
@@ -85,7 +85,7 @@ static int send_recipients(struct talk *t, const struct submission *s, const str
 		int code = talk_say(t, "RCPT TO:<%s>%s%s", s->to->item[i], notify ? " NOTIFY=" : "",
 				    notify ? s->notify : "");
 		if (code / 100 != 2)
-			return refused(t, EX_NOUSER, s->to->item[i], error);
+			return put_refusal(t, EX_NOUSER, s->to->item[i], error);
 	}
 	return EX_OK;
 }
@@ -118,12 +118,12 @@ static int send_content(struct talk *t, const struct submission *s, const struct
 		talk_say_chunk(t, data, len);
 	} else {
 		if (talk_say(t, "DATA") != 354)
-			return refused(t, EX_UNAVAILABLE, "the relay takes no content", error);
+			return put_refusal(t, EX_UNAVAILABLE, "the relay takes no content", error);
 		if (send_stuffed(t, data, len))
 			talk_read(t);
 	}
 	return t->code / 100 == 2 ? EX_OK
-				  : refused(t, EX_DATAERR, "the message was not taken", error);
+				  : put_refusal(t, EX_DATAERR, "the message was not taken", error);
 }
 
 int submit(const struct conf *c, const struct submission *s, struct buf *error)
@@ -143,7 +143,7 @@ int submit(const struct conf *c, const struct submission *s, struct buf *error)
 		buf_printf(error, "the relay cannot be reached at %s: %s", address,
 			   buf_cstr(&t.reply));
 	else
-		status = greet(&t, *c->hostname ? c->hostname : "localhost", &o, error);
+		status = greet_relay(&t, *c->hostname ? c->hostname : "localhost", &o, error);
 	if (status == EX_OK)
 		status = send_sender(&t, s, &o, error);
 	if (status == EX_OK)

@@ -15,7 +15,7 @@
 
 enum { SILENCE_SECONDS = 300, REPLY_LINES_MAX = 200 };
 
-static bool fail(struct talk *t, const char *why)
+static bool fail_talk(struct talk *t, const char *why)
 {
 	t->code = 0;
 	buf_clear(&t->reply);
@@ -56,17 +56,17 @@ bool talk_open_within(struct talk *t, const char *address, int seconds)
 	*t = (struct talk){.fd = -1};
 	buf_init(&t->reply);
 	if (!parse_address(address, &to))
-		return fail(t, "it listens on no address that one can connect to");
+		return fail_talk(t, "it listens on no address that one can connect to");
 	t->fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (t->fd < 0)
-		return fail(t, strerror(errno));
+		return fail_talk(t, strerror(errno));
 	setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
 	setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	setsockopt(t->fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
 	if (connect(t->fd, &to.sa, address_size(&to)) != 0)
-		return fail(t, strerror(errno));
+		return fail_talk(t, strerror(errno));
 	t->from = fdopen(dup(t->fd), "r");
-	return t->from || fail(t, strerror(errno));
+	return t->from || fail_talk(t, strerror(errno));
 }
 
 void talk_close(struct talk *t)
@@ -84,7 +84,7 @@ int talk_read(struct talk *t)
 	buf_clear(&t->reply);
 	for (int i = 0; i < REPLY_LINES_MAX; i++) {
 		if (!fgets(line, sizeof line, t->from)) {
-			fail(t, "the connection broke off");
+			fail_talk(t, "the connection broke off");
 			return 0;
 		}
 		size_t len = strcspn(line, "\r\n");
@@ -98,7 +98,7 @@ int talk_read(struct talk *t)
 		if (line[3] != '-')
 			return t->code = atoi(line);
 	}
-	fail(t, "what it answers is not SMTP");
+	fail_talk(t, "what it answers is not SMTP");
 	return 0;
 }
 
@@ -109,7 +109,7 @@ bool talk_send(struct talk *t, const char *data, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return fail(t, strerror(errno));
+			return fail_talk(t, strerror(errno));
 		data += n;
 		len -= (size_t)n;
 	}

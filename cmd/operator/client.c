@@ -73,13 +73,13 @@ static bool send_words(int fd, int argc, char **argv, bool progress)
 	return sent;
 }
 
-static bool receive(FILE *from, void *to, size_t len)
+static bool read_whole(FILE *from, void *to, size_t len)
 {
 	return fread(to, 1, len, from) == len;
 }
 
 /* A message may hold bytes that a terminal obeys. */
-static void tame(char *text, size_t len)
+static void tame_text(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
@@ -93,7 +93,7 @@ static void show_progress(char *text, size_t len)
 	static bool shown;
 	bool is = len > 0 && text[0] == CONTROL_PROGRESS[0];
 	if (is)
-		tame(text + 1, len - 1);
+		tame_text(text + 1, len - 1);
 	if (shown || is)
 		fputs("\r\033[K", stderr);
 	if (is)
@@ -114,17 +114,17 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 	unsigned char head[CONTROL_HEAD], byte;
 	bool ok = false;
 	char *text = mem_alloc(CONTROL_FRAME_MAX);
-	while (receive(from, head, sizeof head)) {
+	while (read_whole(from, head, sizeof head)) {
 		uint32_t n = control_head_read(head);
 		FILE *to = n & CONTROL_ERROR_BIT ? stderr : stdout;
 		n &= ~CONTROL_ERROR_BIT;
 		if (n == 0) {
 			show_progress(text, 0);
-			ok = receive(from, &byte, 1);
+			ok = read_whole(from, &byte, 1);
 			*status = ok ? byte : STATUS_UNREACHABLE;
 			break;
 		}
-		if (n > CONTROL_FRAME_MAX || !receive(from, text, n))
+		if (n > CONTROL_FRAME_MAX || !read_whole(from, text, n))
 			break;
 		show_progress(text, to == stderr ? n : 0);
 		if (to == stderr && text[0] == CONTROL_PROGRESS[0])
@@ -136,7 +136,7 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 		if (a->quiet && to == stderr)
 			continue;
 		if (!a->clean && isatty(fileno(to)))
-			tame(text, n);
+			tame_text(text, n);
 		fwrite(text, 1, n, to);
 	}
 	free(text);
@@ -164,8 +164,8 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 	return status;
 }
 
-static int ask(const char *spool, int argc, char **argv, bool clean, bool until_closed,
-	       struct buf *into)
+static int ask_relay(const char *spool, int argc, char **argv, bool clean, bool until_closed,
+		     struct buf *into)
 {
 	int fd = open_socket(spool);
 	if (fd < 0)
@@ -210,12 +210,12 @@ int client_ask_queue_into(struct conf *conf, int argc, char **argv, struct buf *
 
 int client_ask(const char *spool, int argc, char **argv, bool until_closed)
 {
-	return ask(spool, argc, argv, false, until_closed, NULL);
+	return ask_relay(spool, argc, argv, false, until_closed, NULL);
 }
 
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 {
-	return ask(spool, argc, argv, false, false, to);
+	return ask_relay(spool, argc, argv, false, false, to);
 }
 
 bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
@@ -244,5 +244,5 @@ bool client_wait(const char *spool, int most_ms)
 
 int client_ask_clean(const char *spool, int argc, char **argv)
 {
-	return ask(spool, argc, argv, true, false, NULL);
+	return ask_relay(spool, argc, argv, true, false, NULL);
 }

@@ -84,13 +84,13 @@ static struct conf *with_tables(struct conf *conf)
 	return full ? full : conf_ref(conf);
 }
 
-static void refuse(struct request *r, const char *why)
+static void refuse_request(struct request *r, const char *why)
 {
 	control_complain(r, "sluice: the relay cannot be reached, and %s\n", why);
 	control_finish(r, STATUS_UNREACHABLE);
 }
 
-static void handle(void *owner, struct request *r)
+static void handle_request(void *owner, struct request *r)
 {
 	struct offline *o = owner;
 	bool shape = strcmp(r->argv[0], "shape") == 0;
@@ -98,9 +98,9 @@ static void handle(void *owner, struct request *r)
 	struct buf error;
 	buf_init(&error);
 	if (verb == QUEUE_FLUSH) {
-		refuse(r, "nothing can be tried, and no filter asked, without it");
+		refuse_request(r, "nothing can be tried, and no filter asked, without it");
 	} else if (!(verb > QUEUE_FLUSH ? open_to_change : open_to_look)(o, &error)) {
-		refuse(r, buf_cstr(&error));
+		refuse_request(r, buf_cstr(&error));
 	} else {
 		control_complain(r, "sluice: the relay does not run; this is its queue on disk\n");
 		if (shape)
@@ -115,7 +115,7 @@ static void handle(void *owner, struct request *r)
 	buf_fini(&error);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct spool_command *c = (struct spool_command *)note;
 	(void)owner;
@@ -126,20 +126,20 @@ static void receive(void *owner, struct note *note)
 		queue_job_answer(c);
 }
 
-static void ended(void *owner)
+static void on_ended(void *owner)
 {
 	struct offline *o = owner;
 	o->ended = true;
 }
 
 /* Until the client has read all of the answer, or has gone. */
-static void serve(struct conf *conf, int fd)
+static void serve_client(struct conf *conf, int fd)
 {
 	struct offline o = {.conf = with_tables(conf)};
 	log_set_level(LOG_LEVEL_WARNING);
 	privileges_raise_limits();
-	o.loop = loop_new("offline", receive, NULL, &o);
-	o.control = control_new_at(o.loop, fd, handle, ended, &o);
+	o.loop = loop_new("offline", receive_note, NULL, &o);
+	o.control = control_new_at(o.loop, fd, handle_request, on_ended, &o);
 	while (!o.ended || !list_empty(&o.loop->lingering))
 		ev_run(o.loop->ev, EVRUN_ONCE);
 	if (o.spool)
@@ -169,7 +169,7 @@ int offline_begin(struct conf *conf, pid_t *child)
 	if (*child == 0) {
 		close(pair[0]);
 		fcntl(pair[1], F_SETFL, O_NONBLOCK);
-		serve(conf, pair[1]);
+		serve_client(conf, pair[1]);
 		_exit(0);
 	}
 	close(pair[1]);

@@ -61,7 +61,7 @@ struct words {
 	int nown;
 };
 
-static void add(struct words *w, char *word)
+static void add_word(struct words *w, char *word)
 {
 	w->of = mem_realloc(w->of, ((size_t)w->n + 2) * sizeof *w->of);
 	w->of[w->n++] = word;
@@ -82,7 +82,7 @@ static void read_ids(struct words *w)
 		char *id = mem_strndup(word, len < ID_MAX ? len : ID_MAX);
 		w->own = mem_realloc(w->own, ((size_t)w->nown + 1) * sizeof *w->own);
 		w->own[w->nown++] = id;
-		add(w, id);
+		add_word(w, id);
 	}
 	free(line);
 }
@@ -95,7 +95,7 @@ static void words_free(struct words *w)
 	free(w->of);
 }
 
-static int ask(struct conf *conf, const struct queue_args *args, int argc, char **argv)
+static int ask_relay(struct conf *conf, const struct queue_args *args, int argc, char **argv)
 {
 	struct words w = {0};
 	bool reads = false;
@@ -105,7 +105,7 @@ static int ask(struct conf *conf, const struct queue_args *args, int argc, char 
 			reads = true;
 			read_ids(&w);
 		} else {
-			add(&w, argv[i]);
+			add_word(&w, argv[i]);
 		}
 	}
 	if (reads && w.nown == 0 && args->nid == 1) {
@@ -121,19 +121,19 @@ static int ask(struct conf *conf, const struct queue_args *args, int argc, char 
 	return status;
 }
 
-static int run(const struct queue_args *args, int argc, char **argv)
+static int run_verb(const struct queue_args *args, int argc, char **argv)
 {
 	bool check = args->verb == QUEUE_CHECK;
 	struct conf *conf = (check ? options_conf_at : options_conf_to_ask_at)(args->conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status = check ? queue_check(conf, args) : ask(conf, args, argc, argv);
+	int status = check ? queue_check(conf, args) : ask_relay(conf, args, argc, argv);
 	conf_unref(conf);
 	return status;
 }
 
 /* What is wrong, and how that verb is used. */
-static int wrong(const struct queue_args *args, struct buf *error)
+static int complain_with_usage(const struct queue_args *args, struct buf *error)
 {
 	fprintf(stderr, "sluice: %s\n", buf_cstr(error));
 	if (args->verb == QUEUE_VERBS)
@@ -156,7 +156,7 @@ int cmd_queue(int argc, char **argv)
 	if (args.help)
 		fputs(usage, stdout);
 	else
-		status = ok ? run(&args, argc, argv) : wrong(&args, &error);
+		status = ok ? run_verb(&args, argc, argv) : complain_with_usage(&args, &error);
 	queue_args_fini(&args);
 	buf_fini(&error);
 	return status;

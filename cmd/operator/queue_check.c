@@ -20,7 +20,7 @@ static void put_clean(struct buf *to, const char *text)
 	buf_commit(to, utf8_clean(clean, text, len));
 }
 
-static void print(const struct buf *b)
+static void print_buf(const struct buf *b)
 {
 	fwrite(buf_data(b), 1, buf_len(b), stdout);
 }
@@ -41,7 +41,7 @@ static void print_finding(void *owner, const struct check_finding *f)
 	if (f->id)
 		buf_printf(&b, ", message %s", ident_text(f->id, id));
 	buf_puts(&b, "\n");
-	print(&b);
+	print_buf(&b);
 	buf_fini(&b);
 }
 
@@ -63,11 +63,11 @@ static void print_finding_json(void *owner, const struct check_finding *f)
 	else
 		buf_puts(&b, ",\"id\":null");
 	buf_printf(&b, ",\"reason\":\"%s\",\"left\":%s}\n", f->reason, f->left ? "true" : "false");
-	print(&b);
+	print_buf(&b);
 	buf_fini(&b);
 }
 
-static const char *plural(uint64_t n)
+static const char *plural_ending(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -89,17 +89,18 @@ static void print_summary(const struct check_summary *s)
 	for (int q = 0; q <= SPOOL_HOLD; q++)
 		all += s->messages[q];
 	printf("format %d, %" PRIu64 " segment%s, %" PRIu64 " bytes, %" PRIu64 " needed\n",
-	       s->format, s->segments, plural(s->segments), s->bytes, s->needed);
-	printf("%" PRIu64 " message%s:", all, plural(all));
+	       s->format, s->segments, plural_ending(s->segments), s->bytes, s->needed);
+	printf("%" PRIu64 " message%s:", all, plural_ending(all));
 	for (int q = 0; q <= SPOOL_HOLD; q++)
 		printf("%s %" PRIu64 " %s", q ? "," : "", s->messages[q],
 		       spool_queue_name((enum spool_queue)q));
-	printf("; %" PRIu64 " recipient%s left\n", s->recipients, plural(s->recipients));
+	printf("; %" PRIu64 " recipient%s left\n", s->recipients, plural_ending(s->recipients));
 	print_oldest(s);
 	if (s->repaired)
 		printf("%" PRIu64 " fault%s put aside in quarantine/\n", s->repaired,
-		       plural(s->repaired));
-	printf("%" PRIu64 " fault%s%s\n", s->faults, plural(s->faults), s->repaired ? " left" : "");
+		       plural_ending(s->repaired));
+	printf("%" PRIu64 " fault%s%s\n", s->faults, plural_ending(s->faults),
+	       s->repaired ? " left" : "");
 }
 
 static void print_summary_json(const struct check_summary *s)

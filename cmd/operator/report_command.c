@@ -63,7 +63,7 @@ static void parse_time(struct options *o, struct wanted *w, int option, int64_t 
 		options_wrong(o, "%s is no %s", optarg, option == OPTION_DAY ? "day" : "time");
 }
 
-static void parse(struct options *o, struct wanted *w, int argc, char **argv)
+static void parse_options(struct options *o, struct wanted *w, int argc, char **argv)
 {
 	int option;
 	int64_t now_ms = date_ms(), end_ms;
@@ -98,7 +98,7 @@ static bool ask_shape(struct conf *conf, const struct wanted *w, struct buf *to)
 	return status == STATUS_DONE;
 }
 
-static bool report(struct conf *conf, struct wanted *w)
+static bool print_report(struct conf *conf, struct wanted *w)
 {
 	struct log_files files = {0};
 	struct report_count count = {.made = false};
@@ -123,11 +123,11 @@ int cmd_report(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct wanted w = {.frame = {.top = 10}};
-	parse(&o, &w, argc, argv);
+	parse_options(&o, &w, argc, argv);
 	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
-	bool good = report(conf, &w);
+	bool good = print_report(conf, &w);
 	conf_unref(conf);
 	return good ? STATUS_DONE : STATUS_REFUSED;
 }

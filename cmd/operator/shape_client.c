@@ -35,7 +35,7 @@ static const char usage[] =
 	"  --redraw    with -N, do as on a terminal\n";
 
 /* What a terminal gets goes in front, so that the operator's own words overrule it. */
-static int ask(struct conf *conf, const struct shape_args *args, int argc, char **argv)
+static int ask_relay(struct conf *conf, const struct shape_args *args, int argc, char **argv)
 {
 	static char color[] = "--color", top[] = "--top=20", redraw[] = "--redraw",
 		    name[] = "shape";
@@ -56,12 +56,12 @@ static int ask(struct conf *conf, const struct shape_args *args, int argc, char 
 	return status;
 }
 
-static int run(const struct shape_args *args, int argc, char **argv)
+static int run_shape(const struct shape_args *args, int argc, char **argv)
 {
 	struct conf *conf = options_conf_to_ask_at(args->conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status = ask(conf, args, argc, argv);
+	int status = ask_relay(conf, args, argc, argv);
 	conf_unref(conf);
 	return status;
 }
@@ -74,7 +74,7 @@ int cmd_shape(int argc, char **argv)
 	bool ok = shape_args_parse(&args, argc, argv, &error);
 	int status;
 	if (!options_said(usage, args.help, ok, &error, &status))
-		status = run(&args, argc, argv);
+		status = run_shape(&args, argc, argv);
 	buf_fini(&error);
 	return status;
 }

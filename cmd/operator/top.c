@@ -39,7 +39,7 @@ static const struct option longs[] = {
 
 /* --- where it is no terminal: counters, with the change a second of what only grows */
 
-static bool grows(const char *name, size_t len)
+static bool is_total(const char *name, size_t len)
 {
 	size_t plain = strcspn(name, "{ ");
 	plain = plain < len ? plain : len;
@@ -59,7 +59,7 @@ static void print_line(const struct top_look *now, const struct top_look *before
 		return;
 	name--;
 	printf("%-44.*s %14.*s", (int)name, line, (int)(len - name - 1), line + name + 1);
-	if (before->at_us > 0 && grows(line, name)) {
+	if (before->at_us > 0 && is_total(line, name)) {
 		char *full = mem_strndup(line, name);
 		double old = top_look_value(before, full), value = top_look_value(now, full);
 		printf(" %12.1f/s", (value - old) / ((double)(now->at_us - before->at_us) / 1e6));
@@ -115,7 +115,7 @@ static void end_screen(void)
 	tcsetattr(STDIN_FILENO, TCSANOW, &usual);
 }
 
-static void measure(struct top_screen *s)
+static void measure_screen(struct top_screen *s)
 {
 	struct winsize size;
 	bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -124,7 +124,7 @@ static void measure(struct top_screen *s)
 }
 
 /* Each line, and nothing behind it; the last one without an end, which would scroll. */
-static void show(const struct buf *text)
+static void show_text(const struct buf *text)
 {
 	const char *line = buf_cstr((struct buf *)text);
 	fputs("\033[H", stdout);
@@ -162,7 +162,7 @@ struct top {
 	struct top_screen screen;
 };
 
-static int look(struct top *t)
+static int look_again(struct top *t)
 {
 	struct top_look spare = t->before;
 	t->before = t->now;
@@ -173,16 +173,16 @@ static int look(struct top *t)
 	return status;
 }
 
-static void draw(struct top *t)
+static void draw_screen(struct top *t)
 {
 	struct buf text;
 	buf_init(&text);
-	measure(&t->screen);
+	measure_screen(&t->screen);
 	int n = top_screen_sites(&t->screen, &t->now);
 	if (t->screen.chosen >= n)
 		t->screen.chosen = n > 0 ? n - 1 : 0;
 	top_screen_print(&t->screen, &t->now, &t->before, clock_wall_ms(), &text);
-	show(&text);
+	show_text(&text);
 	buf_fini(&text);
 }
 
@@ -198,7 +198,7 @@ static void see_one(struct top *t)
 	buf_init(&page);
 	if (client_ask_into(t->conf->spool, 3, words, &text) == STATUS_DONE) {
 		top_screen_page(&t->screen, buf_cstr(&text), &page);
-		show(&page);
+		show_text(&page);
 		while (!interrupted && read_key(1000) == KEY_NONE)
 			;
 	}
@@ -207,7 +207,7 @@ static void see_one(struct top *t)
 }
 
 /* False: it is enough. */
-static bool obey(struct top *t, int key)
+static bool obey_key(struct top *t, int key)
 {
 	static const char orders[TOP_ORDERS] = {'w', 'a', 'd', 'r', 'n'};
 	for (int i = 0; i < TOP_ORDERS; i++)
@@ -227,22 +227,22 @@ static bool obey(struct top *t, int key)
 
 static int watch_screen(struct top *t, int64_t delay_ms, int64_t count)
 {
-	int status = look(t);
+	int status = look_again(t);
 	bool more = status == STATUS_DONE;
 	if (!more)
 		return status;
 	begin_screen();
 	for (int64_t n = 1, next_ms = clock_steady_ms() + delay_ms; more;) {
-		draw(t);
+		draw_screen(t);
 		int64_t left_ms = next_ms - clock_steady_ms();
 		int key = read_key(left_ms > 0 ? left_ms : 0);
-		more = obey(t, key);
+		more = obey_key(t, key);
 		if (!more || clock_steady_ms() < next_ms)
 			continue;
 		next_ms = clock_steady_ms() + delay_ms;
 		more = count == 0 || n++ < count;
 		if (more && !t->screen.paused)
-			status = look(t);
+			status = look_again(t);
 		more = more && status == STATUS_DONE;
 	}
 	end_screen();
@@ -258,14 +258,14 @@ static int watch_lines(struct top *t, int64_t delay_ms, int64_t count)
 		if (n > 0)
 			nanosleep(&(struct timespec){delay_ms / 1000, delay_ms % 1000 * 1000000},
 				  NULL);
-		status = look(t);
+		status = look_again(t);
 		if (status == STATUS_DONE)
 			print_counters(&t->now, &t->before);
 	}
 	return status;
 }
 
-static int watch(const struct conf *conf, int64_t delay_ms, int64_t count)
+static int watch_relay(const struct conf *conf, int64_t delay_ms, int64_t count)
 {
 	struct top t = {.conf = conf};
 	top_look_init(&t.now);
@@ -306,7 +306,7 @@ int cmd_top(int argc, char **argv)
 	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status = watch(conf, delay_ms, count);
+	int status = watch_relay(conf, delay_ms, count);
 	conf_unref(conf);
 	return status;
 }

@@ -58,14 +58,14 @@ double top_look_sum(const struct top_look *l, const char *prefix)
 	return sum;
 }
 
-static double seconds(const struct top_look *l, const struct top_look *before)
+static double seconds_since(const struct top_look *l, const struct top_look *before)
 {
 	return before->at_us > 0 ? (double)(l->at_us - before->at_us) / 1e6 : 0;
 }
 
 double top_look_rate(const struct top_look *l, const struct top_look *before, const char *prefix)
 {
-	double s = seconds(l, before);
+	double s = seconds_since(l, before);
 	return s > 0 ? (top_look_sum(l, prefix) - top_look_sum(before, prefix)) / s : 0;
 }
 
@@ -76,7 +76,7 @@ double top_look_mean(const struct top_look *l, const struct top_look *before, co
 	snprintf(sum, sizeof sum, "%s_sum%s", histogram, labels);
 	snprintf(count, sizeof count, "%s_count%s", histogram, labels);
 	double n = top_look_value(l, count) - top_look_value(before, count);
-	if (seconds(l, before) <= 0 || n <= 0)
+	if (seconds_since(l, before) <= 0 || n <= 0)
 		return -1;
 	return (top_look_value(l, sum) - top_look_value(before, sum)) / n;
 }
@@ -117,7 +117,7 @@ static void add_site(struct top_look *l, char *line)
 static void take_sites(struct top_look *l, const struct top_look *before)
 {
 	char *line = buf_len(&l->dest) > 0 ? (char *)buf_cstr(&l->dest) : NULL;
-	double s = seconds(l, before);
+	double s = seconds_since(l, before);
 	while (line && *line) {
 		char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
 		*end = '\0';

@@ -69,7 +69,7 @@ int top_screen_sites(const struct top_screen *s, const struct top_look *l)
 
 static enum top_order sorting; /* qsort() passes no pointer of ours */
 
-static int compare(double a, double b)
+static int compare_descending(double a, double b)
 {
 	return (a < b) - (a > b);
 }
@@ -79,11 +79,11 @@ static int by_order(const void *x, const void *y)
 	const struct top_site *a = x, *b = y;
 	int way = 0;
 	if (sorting == TOP_WAITING)
-		way = compare((double)a->waiting, (double)b->waiting);
+		way = compare_descending((double)a->waiting, (double)b->waiting);
 	else if (sorting == TOP_DEFERRED)
-		way = compare((double)a->deferred, (double)b->deferred);
+		way = compare_descending((double)a->deferred, (double)b->deferred);
 	else if (sorting == TOP_RATE)
-		way = compare(a->rate, b->rate);
+		way = compare_descending(a->rate, b->rate);
 	return way ? way : strcmp(a->name, b->name);
 }
 

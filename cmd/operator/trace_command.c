@@ -48,7 +48,7 @@ struct tracing {
 	bool asked;	  /* the queue has answered */
 };
 
-static void parse(struct options *o, struct tracing *t, int argc, char **argv)
+static void parse_options(struct options *o, struct tracing *t, int argc, char **argv)
 {
 	int option;
 	int64_t now_ms = date_ms();
@@ -70,7 +70,7 @@ static void parse(struct options *o, struct tracing *t, int argc, char **argv)
 }
 
 /* Of an id there is one message; all else is looked for. */
-static void want(struct tracing *t, const char *word)
+static void set_wanted(struct tracing *t, const char *word)
 {
 	uint64_t id;
 	size_t len = strlen(word);
@@ -181,7 +181,7 @@ static void ask_rest(struct tracing *t)
 }
 
 /* False: there was nothing to tell. */
-static bool tell(struct tracing *t)
+static bool tell_found(struct tracing *t)
 {
 	struct buf out = {0};
 	bool found = t->find.loose.n > 0;
@@ -207,15 +207,15 @@ static bool tell(struct tracing *t)
 	return found;
 }
 
-static int trace(struct tracing *t, const char *word)
+static int trace_word(struct tracing *t, const char *word)
 {
 	struct log_files files = {0};
-	want(t, word);
+	set_wanted(t, word);
 	find_in_queue(t);
 	add_queued(t);
 	bool read = log_pass_files(&files, t->conf, t->log) && trace_find_run(&t->find, &files);
 	ask_rest(t);
-	bool found = tell(t);
+	bool found = tell_found(t);
 	if (!found)
 		fprintf(stderr, "sluice: %s is neither in the log%s nor in the queue\n", word,
 			files.n > 0 ? "" : ", which can't be read,");
@@ -227,11 +227,11 @@ int cmd_trace(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct tracing t = {.find = {.most = 1000, .span = {INT64_MIN, INT64_MAX}}};
-	parse(&o, &t, argc, argv);
+	parse_options(&o, &t, argc, argv);
 	t.conf = options_conf_to_ask(&o);
 	if (!t.conf)
 		return STATUS_REFUSED;
-	int status = trace(&t, argv[optind]);
+	int status = trace_word(&t, argv[optind]);
 	trace_find_fini(&t.find);
 	buf_fini(&t.queue);
 	free(t.wanted);

@@ -22,7 +22,7 @@ void handover_prepare(void)
 }
 
 /* First all of them out of the way: some may lie where others are to go. */
-static bool place(const int *fd, int n)
+static bool place_descriptors(const int *fd, int n)
 {
 	int *away = mem_zalloc(((size_t)n + 1) * sizeof *away);
 	bool ok = true;
@@ -49,7 +49,7 @@ void handover_exec(const int *fd, int n, char **argv)
 	char **words = mem_zalloc(((size_t)argc + 2) * sizeof *words);
 	words[0] = program;
 	memcpy(words + 1, argv, (size_t)argc * sizeof *words);
-	if (place(fd, n)) {
+	if (place_descriptors(fd, n)) {
 		set_number("LISTEN_PID", (int)getpid());
 		set_number("LISTEN_FDS", n);
 		unsetenv("LISTEN_FDNAMES");

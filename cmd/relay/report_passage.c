@@ -5,7 +5,7 @@
 #include "dkim/dkim.h"
 
 /* The envelope of what is not stored goes with the passage. */
-static void ended(struct passage *p)
+static void on_passage_over(struct passage *p)
 {
 	struct spool_store *store = p->owner;
 	if (p->end == PASSAGE_DONE) {
@@ -29,6 +29,6 @@ void report_passage(struct conf *conf, struct thread_pool *pool, struct spool *s
 	store->envelope = NULL;
 	store->content = NULL;
 	passage_add(p, &dkim_stage, NULL);
-	if (passage_run(p, ended, store))
-		ended(p);
+	if (passage_run(p, on_passage_over, store))
+		on_passage_over(p);
 }

@@ -81,7 +81,7 @@ static void unwatch_signals(struct server *s, struct signals *w)
 	ev_signal_stop(s->loop->ev, &w->restart);
 }
 
-static int serve(struct conf *conf, char **argv)
+static int run_server(struct conf *conf, char **argv)
 {
 	struct buf error;
 	struct signals signals;
@@ -126,7 +126,7 @@ int cmd_serve(int argc, char **argv)
 	handover_prepare();
 	umask(027);
 	privileges_raise_limits();
-	int status = serve(conf, argv);
+	int status = run_server(conf, argv);
 	conf_unref(conf);
 	return status;
 }

@@ -18,7 +18,7 @@ struct stats_job {
 	bool all;
 };
 
-static void answer(struct glancer *g, const struct snapshot *snapshot)
+static void answer_client(struct glancer *g, const struct snapshot *snapshot)
 {
 	struct stats_job *j = (struct stats_job *)g;
 	struct request *r = j->request;
@@ -36,7 +36,7 @@ static void answer(struct glancer *g, const struct snapshot *snapshot)
 	control_finish(r, STATUS_DONE);
 }
 
-static void gone(struct request *r)
+static void on_client_gone(struct request *r)
 {
 	struct stats_job *j = r->job;
 	glance_leave(&j->glancer);
@@ -48,11 +48,11 @@ void stats_job_start(struct server *s, struct request *r)
 	struct stats_job *j = mem_zalloc(sizeof *j);
 	bool json = r->argc > 1 && strcmp(r->argv[1], "--json") == 0;
 	j->all = r->argc > 1 && strcmp(r->argv[1], "--all") == 0;
-	j->glancer.look = answer;
+	j->glancer.look = answer_client;
 	j->server = s;
 	j->request = r;
 	j->form = json ? METRICS_JSON : METRICS_LINES;
 	r->job = j;
-	r->gone = gone;
+	r->gone = on_client_gone;
 	glance_at(&s->glance, &j->glancer);
 }

@@ -25,7 +25,7 @@ static const char *password_of(const struct sink_options *o, const char *name)
 	return NULL;
 }
 
-static int supply(Gsasl *library, Gsasl_session *session, Gsasl_property p)
+static int supply_property(Gsasl *library, Gsasl_session *session, Gsasl_property p)
 {
 	const struct sink_auth *a = gsasl_session_hook_get(session);
 	const char *password = password_of(a->options, gsasl_property_fast(session, GSASL_AUTHID));
@@ -47,19 +47,19 @@ static int supply(Gsasl *library, Gsasl_session *session, Gsasl_property p)
 }
 
 /* One for the whole program. */
-static Gsasl *library(void)
+static Gsasl *sasl_library(void)
 {
 	static Gsasl *only;
 	if (!only && gsasl_init(&only) != GSASL_OK) {
 		fputs("sluice: GNU SASL can't be used\n", stderr);
 		abort();
 	}
-	gsasl_callback_set(only, supply);
+	gsasl_callback_set(only, supply_property);
 	return only;
 }
 
 /* As the program says it; NULL: not one of ours. */
-static const char *known(const char *mechanism)
+static const char *known_mechanism(const char *mechanism)
 {
 	static const char *const all[] = {"SCRAM-SHA-256", "PLAIN", "LOGIN"};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -70,9 +70,9 @@ static const char *known(const char *mechanism)
 
 struct sink_auth *sink_auth_new(const struct sink_options *o, const char *mechanism)
 {
-	const char *name = known(mechanism);
+	const char *name = known_mechanism(mechanism);
 	Gsasl_session *session;
-	if (!name || gsasl_server_start(library(), name, &session) != GSASL_OK)
+	if (!name || gsasl_server_start(sasl_library(), name, &session) != GSASL_OK)
 		return NULL;
 	struct sink_auth *a = mem_zalloc(sizeof *a);
 	a->options = o;

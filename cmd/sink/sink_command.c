@@ -44,7 +44,7 @@ static char *take_path(const char *text)
 	return clean;
 }
 
-static int refusal(const struct sink_session *s, enum sink_stage stage, const char *path)
+static int find_refusal(const struct sink_session *s, enum sink_stage stage, const char *path)
 {
 	const struct sink_options *o = s->sink->options;
 	char *address = mem_strndup(path, strcspn(path, "\t"));
@@ -57,7 +57,7 @@ static int refusal(const struct sink_session *s, enum sink_stage stage, const ch
 	return code;
 }
 
-static void refuse(struct sink_session *s, int code)
+static void reply_refused(struct sink_session *s, int code)
 {
 	s->sink->refused++;
 	sink_session_reply(s, "%d %d.0.0 Refused, as told", code, code / 100);
@@ -114,7 +114,7 @@ static void verb_helo(struct sink_session *s, char *rest)
 }
 
 /* It has carried all that it may. */
-static bool worn(struct sink_session *s)
+static bool is_worn_out(struct sink_session *s)
 {
 	int64_t most = s->sink->options->per_connection;
 	if (most == 0 || s->taken < most)
@@ -127,10 +127,10 @@ static bool worn(struct sink_session *s)
 
 static void begin_mail(struct sink_session *s, char *path)
 {
-	int code = refusal(s, SINK_MAIL, path);
+	int code = find_refusal(s, SINK_MAIL, path);
 	if (code) {
-		refuse(s, code);
-	} else if (!worn(s) && !beyond_rate(s, SINK_MAIL)) {
+		reply_refused(s, code);
+	} else if (!is_worn_out(s) && !beyond_rate(s, SINK_MAIL)) {
 		sink_session_reply(s, "250 2.1.0 Ok");
 		s->from = path;
 		return;
@@ -153,7 +153,7 @@ static void verb_mail(struct sink_session *s, char *rest)
 }
 
 /* Sender and recipient have not been known for long enough. */
-static bool greylisted(struct sink_session *s, const char *path)
+static bool is_greylisted(struct sink_session *s, const char *path)
 {
 	int64_t most_ms = s->sink->options->greylist_ms;
 	int64_t left_ms = most_ms ? sink_mood_grey_ms(&s->sink->mood, most_ms, s->from, path,
@@ -170,16 +170,16 @@ static bool greylisted(struct sink_session *s, const char *path)
 static void verb_rcpt(struct sink_session *s, char *rest)
 {
 	char *path = strncasecmp(rest, "TO:", 3) == 0 ? take_path(rest + 3) : NULL;
-	int code = path ? refusal(s, SINK_RCPT, path) : 0;
+	int code = path ? find_refusal(s, SINK_RCPT, path) : 0;
 	if (!s->from) {
 		sink_session_reply(s, "503 5.5.1 Need MAIL before RCPT");
 	} else if (!path || !*path) {
 		sink_session_reply(s, "501 5.5.4 Syntax: RCPT TO:<address>");
 	} else if (code) {
-		refuse(s, code);
+		reply_refused(s, code);
 	} else if (s->nto >= SINK_RECIPIENTS_MAX) {
 		sink_session_reply(s, "452 4.5.3 Too many recipients");
-	} else if (!greylisted(s, path) && !beyond_rate(s, SINK_RCPT)) {
+	} else if (!is_greylisted(s, path) && !beyond_rate(s, SINK_RCPT)) {
 		if ((s->nto & (s->nto - 1)) == 0) /* full at each power of two */
 			s->to = mem_realloc(s->to,
 					    (size_t)(s->nto ? 2 * s->nto : 1) * sizeof *s->to);
@@ -348,7 +348,7 @@ void sink_command(struct sink_session *s, char *line)
 	sink_session_reply(s, "500 5.5.2 Command not recognized");
 }
 
-static void tell(const struct sink_session *s, uint64_t number)
+static void tell_message(const struct sink_session *s, uint64_t number)
 {
 	printf("message %" PRIu64 " from=<%.*s> to=", number, (int)strcspn(s->from, "\t"), s->from);
 	for (int i = 0; i < s->nto; i++)
@@ -363,11 +363,11 @@ void sink_content_end(struct sink_session *s)
 	uint64_t number = (uint64_t)k->messages + 1;
 	int code = 0;
 	for (int i = 0; i < s->nto && !code; i++)
-		code = refusal(s, SINK_END, s->to[i]);
+		code = find_refusal(s, SINK_END, s->to[i]);
 	if (s->size > (uint64_t)k->options->size_max) {
 		sink_session_reply(s, "552 5.3.4 Message size exceeds fixed limit");
 	} else if (code) {
-		refuse(s, code);
+		reply_refused(s, code);
 	} else if (beyond_rate(s, SINK_END)) {
 		; /* it was told */
 	} else if (k->folder >= 0 && !sink_store(s, &number)) {
@@ -378,7 +378,7 @@ void sink_content_end(struct sink_session *s)
 		k->recipients += s->nto;
 		k->bytes += (int64_t)s->size;
 		if (!k->options->quiet)
-			tell(s, number);
+			tell_message(s, number);
 		sink_session_reply(s, "250 2.0.0 Ok: message %" PRIu64, number);
 		sink_counted(k);
 	}

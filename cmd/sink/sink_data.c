@@ -13,7 +13,7 @@ static bool put_back(struct sink_data *d, const char *kept, struct buf *to)
 }
 
 /* One byte that is not plainly inside a line. True: it was used up. */
-static bool step(struct sink_data *d, char byte, struct buf *to)
+static bool take_byte(struct sink_data *d, char byte, struct buf *to)
 {
 	switch (d->state) {
 	case SINK_DATA_LINE:
@@ -47,7 +47,7 @@ size_t sink_data_take(struct sink_data *d, const char *bytes, size_t len, struct
 	size_t used = 0;
 	while (used < len && d->state != SINK_DATA_END) {
 		if (d->state != SINK_DATA_INSIDE) {
-			used += step(d, bytes[used], to);
+			used += take_byte(d, bytes[used], to);
 			continue;
 		}
 		const char *cr = memchr(bytes + used, '\r', len - used);

@@ -23,7 +23,7 @@ static char *key_of(const char *from, const char *to)
 	return key;
 }
 
-static void add(struct sink_mood *m, const char *key, int64_t now_ms)
+static void add_pair(struct sink_mood *m, const char *key, int64_t now_ms)
 {
 	size_t len = strlen(key);
 	struct sink_pair *p = mem_zalloc(sizeof *p + len + 1);
@@ -43,7 +43,7 @@ int64_t sink_mood_grey_ms(struct sink_mood *m, int64_t greylist_ms, const char *
 	if (p)
 		left_ms = p->since_ms + greylist_ms - now_ms;
 	else if (m->npairs < SINK_PAIRS_MAX) {
-		add(m, key, now_ms);
+		add_pair(m, key, now_ms);
 		left_ms = greylist_ms;
 	}
 	free(key);

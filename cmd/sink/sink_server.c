@@ -17,7 +17,7 @@
 
 enum { ENDING_MS = 100 }; /* for the last replies to go out */
 
-static void receive(void *owner, struct note *note)
+static void ignore_note(void *owner, struct note *note)
 {
 	(void)owner;
 	(void)note;
@@ -59,7 +59,7 @@ static void on_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
 	fflush(stdout);
 }
 
-static bool failed(const char *what)
+static bool print_errno(const char *what)
 {
 	fprintf(stderr, "sluice: %s: %s\n", what, strerror(errno));
 	return false;
@@ -71,9 +71,9 @@ static bool open_folder(struct sink *k)
 	if (!dir)
 		return true;
 	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-		return failed(dir);
+		return print_errno(dir);
 	k->folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return k->folder >= 0 || failed(dir);
+	return k->folder >= 0 || print_errno(dir);
 }
 
 static bool open_socket(struct sink *k)
@@ -85,7 +85,7 @@ static bool open_socket(struct sink *k)
 	k->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (k->fd < 0 || setsockopt(k->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
 	    bind(k->fd, &at->sa, address_size(at)) != 0 || listen(k->fd, 4096) != 0)
-		return failed(where);
+		return print_errno(where);
 	stream_nodelay(k->fd);
 	if (!k->options->quiet)
 		printf("listening on %s\n", where);
@@ -118,7 +118,7 @@ static bool open_tls(struct sink *k)
 	return k->tls != NULL;
 }
 
-static void watch(struct sink *k)
+static void start_watchers(struct sink *k)
 {
 	ev_io_init(&k->acceptor, on_accept, k->fd, EV_READ);
 	ev_signal_init(&k->term, on_signal, SIGTERM);
@@ -138,8 +138,8 @@ bool sink_open(struct sink *k, const struct sink_options *options)
 	timer_init(&k->ending, on_ending, k);
 	if (!open_folder(k) || !open_tls(k) || !open_socket(k))
 		return false;
-	k->loop = loop_new("sink", receive, NULL, k);
-	watch(k);
+	k->loop = loop_new("sink", ignore_note, NULL, k);
+	start_watchers(k);
 	return true;
 }
 

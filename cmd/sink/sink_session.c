@@ -82,7 +82,7 @@ static void shake_hands(struct sink_session *s)
 	stream_resume(s->stream);
 }
 
-static void secured(struct sink_session *s)
+static void on_secured(struct sink_session *s)
 {
 	assert(s->state == SINK_HANDSHAKE && !s->tls);
 	s->tls = true;
@@ -146,7 +146,7 @@ static void turn_ends(struct sink_session *s)
 }
 
 /* No command is read now. */
-static bool deaf(const struct sink_session *s)
+static bool is_deaf(const struct sink_session *s)
 {
 	return s->state == SINK_CLOSING || s->state == SINK_HANDSHAKE;
 }
@@ -177,7 +177,7 @@ static bool take_line(struct sink_session *s, struct buf *in)
 }
 
 /* Content over the limit is counted and not kept. */
-static void keep(struct sink_session *s, size_t before)
+static void keep_content(struct sink_session *s, size_t before)
 {
 	s->size += buf_len(&s->content) - before;
 	if (s->sink->folder < 0 || s->size > (uint64_t)s->sink->options->size_max)
@@ -188,7 +188,7 @@ static bool take_data(struct sink_session *s, struct buf *in)
 {
 	size_t before = buf_len(&s->content);
 	buf_consume(in, sink_data_take(&s->data, buf_data(in), buf_len(in), &s->content));
-	keep(s, before);
+	keep_content(s, before);
 	if (s->data.state != SINK_DATA_END)
 		return false;
 	s->state = SINK_COMMANDS;
@@ -202,7 +202,7 @@ static bool take_chunk(struct sink_session *s, struct buf *in)
 	len = s->chunk_left < len ? (size_t)s->chunk_left : len;
 	if (!s->chunk_void) {
 		buf_append(&s->content, buf_data(in), len);
-		keep(s, before);
+		keep_content(s, before);
 	}
 	buf_consume(in, len);
 	s->chunk_left -= len;
@@ -218,12 +218,12 @@ static bool take_chunk(struct sink_session *s, struct buf *in)
 	return true;
 }
 
-static void work(struct sink_session *s)
+static void take_input(struct sink_session *s)
 {
 	struct buf *in = stream_in(s->stream);
 	bool more = true;
 	stream_deadline(s->stream, IDLE_MS);
-	while (more && !deaf(s) && !unread_replies(s)) {
+	while (more && !is_deaf(s) && !unread_replies(s)) {
 		if (s->state == SINK_BDAT) /* a chunk may be empty */
 			more = take_chunk(s, in);
 		else if (buf_len(in) == 0)
@@ -231,7 +231,7 @@ static void work(struct sink_session *s)
 		else
 			more = s->state == SINK_DATA ? take_data(s, in) : take_line(s, in);
 	}
-	if (deaf(s) || unread_replies(s))
+	if (is_deaf(s) || unread_replies(s))
 		stream_pause(s->stream);
 	turn_ends(s);
 }
@@ -241,15 +241,15 @@ static void on_event(void *owner, enum stream_event event)
 	struct sink_session *s = owner;
 	switch (event) {
 	case STREAM_DATA:
-		if (!deaf(s))
-			work(s);
+		if (!is_deaf(s))
+			take_input(s);
 		break;
 	case STREAM_DRAINED:
-		if (!deaf(s))
+		if (!is_deaf(s))
 			stream_resume(s->stream);
 		break;
 	case STREAM_TLS:
-		secured(s);
+		on_secured(s);
 		break;
 	case STREAM_CONNECTED:
 		break;

@@ -46,7 +46,7 @@ static bool set_serial(X509 *x)
 	       ASN1_INTEGER_set(X509_get_serialNumber(x), serial & INT32_MAX) == 1;
 }
 
-static bool make(SSL_CTX *c, const char *name)
+static bool make_certificate(SSL_CTX *c, const char *name)
 {
 	X509 *x = X509_new();
 	EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -64,7 +64,7 @@ SSL_CTX *sink_tls_new(const struct sink_options *o, struct buf *error)
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
 	const char *what = o->certificate ? o->certificate : o->name;
 	bool good = c && (o->certificate ? tls_keys_use_certificate(c, o->certificate)
-					 : make(c, o->name));
+					 : make_certificate(c, o->name));
 	if (good && o->certificate) {
 		what = o->key;
 		good = tls_keys_use_key(c, o->key);

@@ -65,7 +65,7 @@ struct widths {
 	int site, transport, state, host, host_state;
 };
 
-static void widen(int *width, size_t len)
+static void widen_column(int *width, size_t len)
 {
 	if (len <= ALIGNED_MAX && (int)len > *width)
 		*width = (int)len;
@@ -106,18 +106,18 @@ static void measure_host(struct widths *w, const struct dest_host *h)
 	struct buf name;
 	buf_init(&name);
 	put_host_name(&name, h);
-	widen(&w->host, buf_len(&name));
-	widen(&w->host_state, state_length(h->state, h->retry_in_ms));
+	widen_column(&w->host, buf_len(&name));
+	widen_column(&w->host_state, state_length(h->state, h->retry_in_ms));
 	buf_fini(&name);
 }
 
-static void measure(const struct dest_command *c, struct widths *w)
+static void measure_columns(const struct dest_command *c, struct widths *w)
 {
 	for (int i = 0; i < c->nsite; i++) {
 		const struct dest_site *s = &c->site[i];
-		widen(&w->site, strlen(s->name));
-		widen(&w->transport, strlen(transport_is) + strlen(s->transport));
-		widen(&w->state, state_length(s->state, s->dead_in_ms));
+		widen_column(&w->site, strlen(s->name));
+		widen_column(&w->transport, strlen(transport_is) + strlen(s->transport));
+		widen_column(&w->state, state_length(s->state, s->dead_in_ms));
 		for (int h = 0; h < s->nhost; h++)
 			measure_host(w, &s->host[h]);
 	}
@@ -258,7 +258,7 @@ static void put_heading(struct buf *to, const struct widths *w)
 void dest_print_list(struct buf *to, const struct dest_command *c)
 {
 	struct widths w = {.site = (int)strlen("SITE")};
-	measure(c, &w);
+	measure_columns(c, &w);
 	if (c->nsite > 0)
 		put_heading(to, &w);
 	for (int i = 0; i < c->nsite; i++) {

@@ -266,7 +266,7 @@ struct explain_question *explain_print_asks(const struct spool_row *row, struct 
 	return NULL;
 }
 
-static const struct explain_row *suspended(const struct explain_question *answered)
+static const struct explain_row *find_suspension(const struct explain_question *answered)
 {
 	for (int i = 0; answered && i < answered->nrow; i++)
 		if (answered->row[i].constraint == CONSTRAINT_SUSPENDED)
@@ -317,7 +317,7 @@ static struct spooled suspended_of(const struct spool_row *row, const struct exp
 static struct spooled spooled_of(const struct spool_row *row, const struct verdict *last,
 				 const struct explain_question *answered, bool mine, int64_t now_ms)
 {
-	const struct explain_row *s = suspended(answered);
+	const struct explain_row *s = find_suspension(answered);
 	bool in_doubt = last && last->class == VERDICT_IN_DOUBT;
 	int64_t due_ms = row->envelope->due_ms;
 	if (row->queue == SPOOL_DEFERRED && explain_print_of_flow(last))
@@ -347,7 +347,7 @@ static struct spooled spooled_of(const struct spool_row *row, const struct verdi
 				"messages that are done; message_active_limit", 0};
 }
 
-static bool same(const struct verdict *a, const struct verdict *b)
+static bool same_verdict(const struct verdict *a, const struct verdict *b)
 {
 	return a == b || (a && b && a->class == b->class && strcmp(a->host, b->host) == 0 &&
 			  strcmp(a->text, b->text) == 0);
@@ -414,7 +414,7 @@ void explain_print_spooled(struct buf *to, const struct spool_row *row,
 		int k = 0;
 		if (e->rcpt[i].done)
 			continue;
-		while (k < nreason && !same(last[k], e->rcpt[i].last))
+		while (k < nreason && !same_verdict(last[k], e->rcpt[i].last))
 			k++;
 		if (k == REASONS_MAX)
 			k--; /* too many to tell apart: they count with the last */

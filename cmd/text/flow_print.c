@@ -29,7 +29,7 @@ static int64_t share_of(const struct flow_row *row, int64_t sending)
 	return sending > 0 ? (row->sending * 100 + sending / 2) / sending : 0;
 }
 
-static int busier(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct flow_row *x = a, *y = b;
 	if (x->suspended != y->suspended)
@@ -42,7 +42,7 @@ static int busier(const void *a, const void *b)
 void flow_print_sort(struct flow_command *c)
 {
 	if (c->nrow > 0)
-		qsort(c->row, (size_t)c->nrow, sizeof *c->row, busier);
+		qsort(c->row, (size_t)c->nrow, sizeof *c->row, compare_rows);
 }
 
 void flow_print_figures(struct buf *to, const struct flow_row *row, int64_t sending, int64_t now_ms)

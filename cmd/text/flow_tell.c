@@ -102,7 +102,7 @@ void flow_told_fini(struct flow_told *t)
 }
 
 /* What is 0 is not known. */
-static int64_t join(int64_t sum, int64_t one, enum joined how)
+static int64_t join_values(int64_t sum, int64_t one, enum joined how)
 {
 	switch (how) {
 	case ADDED:
@@ -119,7 +119,7 @@ static int64_t join(int64_t sum, int64_t one, enum joined how)
 
 void flow_told_add(struct flow_row *sum, const struct flow_row *one)
 {
-#define X(word, member, how) sum->member = join(sum->member, one->member, how);
+#define X(word, member, how) sum->member = join_values(sum->member, one->member, how);
 	FIGURES_TOLD(X)
 #undef X
 }

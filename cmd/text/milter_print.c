@@ -20,7 +20,7 @@ const char *milter_print_state(const struct milter_row *r)
 	return r->health.away ? "failing" : "ready";
 }
 
-static const char *action(const struct milter_row *r)
+static const char *action_name(const struct milter_row *r)
 {
 	static const char *const names[] = {[MILTER_DEFAULT_TEMPFAIL] = "tempfail",
 					    [MILTER_DEFAULT_ACCEPT] = "accept",
@@ -30,7 +30,7 @@ static const char *action(const struct milter_row *r)
 }
 
 /* How often it was so; answer NULL: all. */
-static int64_t counted(enum metric_family f, const struct milter_row *r, const char *answer)
+static int64_t sum_cells(enum metric_family f, const struct milter_row *r, const char *answer)
 {
 	int64_t n = 0;
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(f, c));)
@@ -40,9 +40,9 @@ static int64_t counted(enum metric_family f, const struct milter_row *r, const c
 	return n;
 }
 
-static int64_t answers(const struct milter_row *r, const char *answer)
+static int64_t count_answers(const struct milter_row *r, const char *answer)
 {
-	return counted(FAMILY_milter_answers, r, answer);
+	return sum_cells(FAMILY_milter_answers, r, answer);
 }
 
 static int64_t mean_us(const struct milter_row *r)
@@ -81,12 +81,12 @@ void milter_print_list(struct buf *to, const struct milter_row *row, int n)
 		buf_printf(to,
 			   "%-*s %-7s %8" PRId64 " %7" PRId64 " %8" PRId64 " %7" PRId64
 			   " %7" PRId64,
-			   width, r->filter->title, milter_print_state(r), answers(r, NULL),
-			   answers(r, "reject"), answers(r, "tempfail"), answers(r, "discard"),
-			   counted(FAMILY_milter_failures, r, NULL));
+			   width, r->filter->title, milter_print_state(r), count_answers(r, NULL),
+			   count_answers(r, "reject"), count_answers(r, "tempfail"),
+			   count_answers(r, "discard"), sum_cells(FAMILY_milter_failures, r, NULL));
 		put_cell(to, 8, r, mean_us(r));
 		put_cell(to, 8, r, r->health.longest_us);
-		buf_printf(to, "  %-10s  %s\n", action(r), r->filter->address);
+		buf_printf(to, "  %-10s  %s\n", action_name(r), r->filter->address);
 	}
 }
 
@@ -104,7 +104,7 @@ static void put_since(struct buf *to, const struct milter_row *r, int64_t now_ms
 static void put_answers(struct buf *to, const struct milter_row *r)
 {
 	int shown = 0;
-	buf_printf(to, "  answers: %" PRId64, answers(r, NULL));
+	buf_printf(to, "  answers: %" PRId64, count_answers(r, NULL));
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(FAMILY_milter_answers, c));)
 		if (strcmp(metric_cell_label(c, 0), r->filter->title) == 0)
 			buf_printf(to, "%s%" PRId64 " %s", shown++ ? ", " : ": ",
@@ -115,7 +115,7 @@ static void put_answers(struct buf *to, const struct milter_row *r)
 		buf_puts(to, " on average, at most ");
 		put_time(to, r->health.longest_us);
 	}
-	buf_printf(to, "\n  failures: %" PRId64, counted(FAMILY_milter_failures, r, NULL));
+	buf_printf(to, "\n  failures: %" PRId64, sum_cells(FAMILY_milter_failures, r, NULL));
 	if (r->health.why)
 		buf_printf(to, "; the last: %s", r->health.why);
 	buf_puts(to, "\n");
@@ -149,7 +149,7 @@ void milter_print_full(struct buf *to, const struct milter_row *r, int64_t now_m
 	buf_puts(to, "\n");
 	put_since(to, r, now_ms);
 	buf_printf(to, "  while it is away: %s (default_action = \"%s\")\n",
-		   condition_effect(milter_health_condition(r->filter)), action(r));
+		   condition_effect(milter_health_condition(r->filter)), action_name(r));
 	put_answers(to, r);
 	put_whose(to, r);
 }
@@ -166,14 +166,14 @@ void milter_print_json(struct buf *to, const struct milter_row *r)
 					     : NULL);
 	json_put_text(to, "reason", r->why);
 	json_put_text(to, "last_failure", r->health.why);
-	json_put_text(to, "default_action", action(r));
+	json_put_text(to, "default_action", action_name(r));
 	buf_puts(to, "\"answers\":{");
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(FAMILY_milter_answers, c));)
 		if (strcmp(metric_cell_label(c, 0), r->filter->title) == 0)
 			json_put_number(to, metric_cell_label(c, 1), metric_cell_value(c));
 	json_put_end(to, '}');
 	buf_puts(to, ",");
-	json_put_number(to, "failures", counted(FAMILY_milter_failures, r, NULL));
+	json_put_number(to, "failures", sum_cells(FAMILY_milter_failures, r, NULL));
 	json_put_number(to, "mean_us", mean_us(r));
 	json_put_number(to, "longest_us", r->health.longest_us);
 	json_put_number(to, "tried_us", r->took_us);

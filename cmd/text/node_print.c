@@ -9,7 +9,7 @@
 
 enum { NUMBER_SIZE = 24 };
 
-static int widest(const struct node_rows *all)
+static int name_width(const struct node_rows *all)
 {
 	size_t most = strlen("node");
 	for (int i = 0; i < all->n; i++)
@@ -19,7 +19,7 @@ static int widest(const struct node_rows *all)
 }
 
 /* "-" where the engine does not know. */
-static const char *number(char to[NUMBER_SIZE], bool known, int64_t n)
+static const char *number_or_dash(char to[NUMBER_SIZE], bool known, int64_t n)
 {
 	snprintf(to, NUMBER_SIZE, "%" PRId64, n);
 	return known ? to : "-";
@@ -28,19 +28,20 @@ static const char *number(char to[NUMBER_SIZE], bool known, int64_t n)
 static void put_row(struct buf *to, int width, const struct node_row *r)
 {
 	char received[NUMBER_SIZE], queued[NUMBER_SIZE], epoch[NUMBER_SIZE];
-	buf_printf(to, "%-*s  %-8s %-10s %7.1fs %10s %10s %7s %-8s %s\n", width, r->name,
-		   node_row_state(r), r->redis ? r->redis->version : "-",
-		   (double)node_row_seen_ms(r) / 1000,
-		   number(received, r->redis, r->redis ? r->redis->count[NODE_RECEIVED] : 0),
-		   number(queued, r->redis, r->redis ? node_rows_queued(r->redis) : 0),
-		   number(epoch, r->nats, r->nats ? (int64_t)r->nats->epoch : 0),
-		   r->nats ? r->nats->state : "-", r->nats ? r->nats->by : "-");
+	buf_printf(
+		to, "%-*s  %-8s %-10s %7.1fs %10s %10s %7s %-8s %s\n", width, r->name,
+		node_row_state(r), r->redis ? r->redis->version : "-",
+		(double)node_row_seen_ms(r) / 1000,
+		number_or_dash(received, r->redis, r->redis ? r->redis->count[NODE_RECEIVED] : 0),
+		number_or_dash(queued, r->redis, r->redis ? node_rows_queued(r->redis) : 0),
+		number_or_dash(epoch, r->nats, r->nats ? (int64_t)r->nats->epoch : 0),
+		r->nats ? r->nats->state : "-", r->nats ? r->nats->by : "-");
 }
 
 void node_print_list(struct buf *to, const struct node_rows *all)
 {
 	char received[NUMBER_SIZE], queued[NUMBER_SIZE], nodes[NUMBER_SIZE];
-	int width = widest(all);
+	int width = name_width(all);
 	bool known = false;
 	buf_printf(to, "%-*s  %-8s %-10s %8s %10s %10s %7s %-8s %s\n", width, "node", "state",
 		   "version", "seen", "received", "queued", "epoch", "queue", "by");
@@ -50,8 +51,8 @@ void node_print_list(struct buf *to, const struct node_rows *all)
 	}
 	snprintf(nodes, sizeof nodes, "-- %d", all->n);
 	buf_printf(to, "%-*s  %-8s %-10s %8s %10s %10s\n", width, nodes, "", "", "",
-		   number(received, known, all->sum.count[NODE_RECEIVED]),
-		   number(queued, known, node_rows_queued(&all->sum)));
+		   number_or_dash(received, known, all->sum.count[NODE_RECEIVED]),
+		   number_or_dash(queued, known, node_rows_queued(&all->sum)));
 	if (all->redis_away)
 		buf_puts(to, "Redis is away: it says nothing of other nodes now\n");
 	if (all->nats_away)

@@ -121,7 +121,8 @@ static bool read_duration(struct order_args *a, struct buf *error)
 	return good;
 }
 
-static bool fits(struct order_args *a, const char *command, const char *named, struct buf *error)
+static bool check_order(struct order_args *a, const char *command, const char *named,
+			struct buf *error)
 {
 	bool change = order_args_change(a->verb);
 	if (!read_duration(a, error))
@@ -173,5 +174,5 @@ bool order_args_parse(struct order_args *a, int argc, char **argv, const char *n
 		if (!ok)
 			return false;
 	}
-	return a->help || fits(a, argv[0], named, error);
+	return a->help || check_order(a, argv[0], named, error);
 }

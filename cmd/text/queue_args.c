@@ -124,7 +124,7 @@ static bool parse_verb(struct queue_args *a, const char *word, struct buf *error
 }
 
 /* The option that does not belong to this verb, if one is given. */
-static const char *misplaced(const struct queue_args *a)
+static const char *misplaced_option(const struct queue_args *a)
 {
 	bool change = a->verb >= QUEUE_FLUSH;
 	if (a->verb != QUEUE_CHECK && a->repair)
@@ -147,7 +147,7 @@ static const char *misplaced(const struct queue_args *a)
 }
 
 /* What is wrong with the choice of messages. */
-static const char *mischosen(const struct queue_args *a)
+static const char *wrong_choice(const struct queue_args *a)
 {
 	int choices = (a->nid > 0) + a->filter.any + a->all;
 	if (a->verb == QUEUE_CHECK && choices > 0)
@@ -161,11 +161,11 @@ static const char *mischosen(const struct queue_args *a)
 	return NULL;
 }
 
-static bool check(const struct queue_args *a, struct buf *error)
+static bool check_args(const struct queue_args *a, struct buf *error)
 {
-	const char *wrong = misplaced(a);
+	const char *wrong = misplaced_option(a);
 	if (!wrong)
-		wrong = mischosen(a);
+		wrong = wrong_choice(a);
 	if (wrong)
 		buf_printf(error, "queue %s: %s", queue_verbs[a->verb].name, wrong);
 	return !wrong;
@@ -196,7 +196,7 @@ bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *e
 	ok = ok && parse_verb(a, argv[optind], error);
 	a->nid = ok ? argc - optind - 1 : 0;
 	a->id = argv + optind + 1;
-	ok = ok && check(a, error);
+	ok = ok && check_args(a, error);
 	if (!a->envelope && !a->header && !a->body)
 		a->envelope = a->header = a->body = true;
 	return ok;

@@ -97,7 +97,8 @@ static bool names_host(const char *names, const char *host)
 }
 
 /* Where no transport is named for it, its provider may have chosen another. */
-static bool known(const struct queue_sites *s, const struct route *route, const char *domain)
+static bool is_domain_known(const struct queue_sites *s, const struct route *route,
+			    const char *domain)
 {
 	for (int i = 0; i < s->ndomain; i++)
 		if (strcasecmp(s->domain[i].name, domain) == 0 &&
@@ -112,7 +113,7 @@ bool queue_sites_lead(struct queue_sites *s, const char *sender, const struct re
 	if (route->action != ROUTE_DELIVER)
 		return false;
 	char *site = nexthop_site_name(route, r->address);
-	bool found = !site && known(s, route, mailaddr_domain(r->address));
+	bool found = !site && is_domain_known(s, route, mailaddr_domain(r->address));
 	for (int i = 0; i < s->n && !found; i++)
 		found = (site && names_site(s->name[i], route->by->title, site)) ||
 			(r->last && names_host(s->name[i], r->last->host));

@@ -85,7 +85,7 @@ static void put_key(struct buf *to, const struct sample_row *row, const struct v
 	}
 }
 
-static struct one_reason *find(struct reasons *r, const char *key)
+static struct one_reason *get_reason(struct reasons *r, const char *key)
 {
 	for (int i = 0; i < r->n; i++)
 		if (strcmp(r->of[i].key, key) == 0)
@@ -131,7 +131,7 @@ static void add_recipient(struct reasons *r, const struct sample_row *row,
 	struct buf key;
 	buf_init(&key);
 	put_key(&key, row, to->last);
-	struct one_reason *of = find(r, buf_cstr(&key));
+	struct one_reason *of = get_reason(r, buf_cstr(&key));
 	buf_fini(&key);
 	if (!of)
 		return;
@@ -167,7 +167,7 @@ static bool one_of(char *const *names, int n, const char *name)
 }
 
 /* Who was told by one of its hosts goes there; of the others the domain decides, if that is known. */
-static bool wanted(const struct reasons_filter *f, const struct recipient *r)
+static bool is_wanted(const struct reasons_filter *f, const struct recipient *r)
 {
 	if (!f)
 		return true;
@@ -181,7 +181,7 @@ void reasons_add(struct reasons *r, const struct sample_row *row, const struct r
 	const struct envelope *e = row->envelope;
 	int n = 0;
 	for (uint32_t i = 0; i < e->nrcpt && n < RECIPIENTS; i++)
-		if (!e->rcpt[i].done && wanted(f, &e->rcpt[i])) {
+		if (!e->rcpt[i].done && is_wanted(f, &e->rcpt[i])) {
 			add_recipient(r, row, &e->rcpt[i]);
 			n++;
 		}
@@ -196,7 +196,7 @@ void reasons_add_active(struct reasons *r, const struct sample_row *row,
 		one.row = &x->row[i];
 		const char *site = one.row->site ? one.row->site : "";
 		char *key = mem_printf("active %s %s", constraint_name(one.row->constraint), site);
-		struct one_reason *of = find(r, key);
+		struct one_reason *of = get_reason(r, key);
 		free(key);
 		if (!of || !add_message(of, row))
 			continue;

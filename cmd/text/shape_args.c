@@ -29,7 +29,7 @@ static const struct option longs[] = {
 	OPTIONS_COMMON,
 };
 
-static bool number(const char *name, int low, int high, int *to, struct buf *error)
+static bool parse_number(const char *name, int low, int high, int *to, struct buf *error)
 {
 	char *end;
 	errno = 0;
@@ -44,7 +44,7 @@ static bool number(const char *name, int low, int high, int *to, struct buf *err
 }
 
 /* A part of a minute is a time too. */
-static bool minutes(double *to, struct buf *error)
+static bool parse_minutes(double *to, struct buf *error)
 {
 	char *end;
 	double n = strtod(optarg, &end);
@@ -56,7 +56,7 @@ static bool minutes(double *to, struct buf *error)
 	return true;
 }
 
-static bool sender(struct shape_args *a, struct buf *error)
+static bool add_sender(struct shape_args *a, struct buf *error)
 {
 	if (a->nfrom == SHAPE_SENDERS_MAX) {
 		buf_printf(error, "--from %s: more than %d senders", optarg, SHAPE_SENDERS_MAX);
@@ -76,20 +76,20 @@ static bool parse_option(struct shape_args *a, int option, struct buf *error)
 	case 'l':
 		return a->linear = true;
 	case 'm':
-		return number("-m", 1, 1 << 30, &a->subdomains_min, error);
+		return parse_number("-m", 1, 1 << 30, &a->subdomains_min, error);
 	case 'b':
-		return number("-b", 1, SHAPE_BUCKETS_MAX, &a->buckets, error);
+		return parse_number("-b", 1, SHAPE_BUCKETS_MAX, &a->buckets, error);
 	case 't':
-		return minutes(&a->minutes, error);
+		return parse_minutes(&a->minutes, error);
 	case 'w':
-		return number("-w", WIDTH_MIN, WIDTH_MAX, &a->width, error);
+		return parse_number("-w", WIDTH_MIN, WIDTH_MAX, &a->width, error);
 	case 'n':
 		a->top_set = true;
-		return number("-n", 0, 1 << 30, &a->top, error);
+		return parse_number("-n", 0, 1 << 30, &a->top, error);
 	case 'N':
-		return number("-N", 1, 1 << 30, &a->batch, error);
+		return parse_number("-N", 1, 1 << 30, &a->batch, error);
 	case OPTION_FROM:
-		return sender(a, error);
+		return add_sender(a, error);
 	case OPTION_REDRAW:
 		return a->redraw = true;
 	case 'c':

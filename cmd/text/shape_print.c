@@ -20,7 +20,7 @@ static double limit_of(const struct shape_view *v, int bucket)
 }
 
 /* What stands above column 0, the total, and those of the buckets. */
-static const char *title(const struct shape_view *v, int column, char text[TEXT])
+static const char *column_title(const struct shape_view *v, int column, char text[TEXT])
 {
 	int last = v->shape->buckets;
 	if (column == 0)
@@ -32,7 +32,7 @@ static const char *title(const struct shape_view *v, int column, char text[TEXT]
 	return text;
 }
 
-static int64_t value(const struct shape_row *row, int column)
+static int64_t column_value(const struct shape_row *row, int column)
 {
 	return column == 0 ? row->total : row->count[column - 1];
 }
@@ -44,8 +44,8 @@ void shape_view_init(struct shape_view *v, const struct shape *s, double minutes
 		.shape = s, .minutes = minutes, .color = color, .name_width = width};
 	for (int i = 0; i <= s->buckets; i++) {
 		char head[TEXT], number[TEXT];
-		size_t len = strlen(title(v, i, head));
-		snprintf(number, sizeof number, "%" PRId64, value(&s->all, i));
+		size_t len = strlen(column_title(v, i, head));
+		snprintf(number, sizeof number, "%" PRId64, column_value(&s->all, i));
 		if (strlen(number) > len)
 			len = strlen(number);
 		v->column[i] = len > 2 ? (int)len + 1 : 3;
@@ -114,9 +114,9 @@ void shape_print_row(struct buf *to, const struct shape_view *v, const struct sh
 	put_name(to, v, name_of(v, row));
 	end_color(to, color);
 	for (int i = 0; i <= v->shape->buckets; i++) {
-		color = all && i == 0 ? NULL : color_of(v, value(row, i));
+		color = all && i == 0 ? NULL : color_of(v, column_value(row, i));
 		begin_color(to, color);
-		buf_printf(to, "%*" PRId64, v->column[i], value(row, i));
+		buf_printf(to, "%*" PRId64, v->column[i], column_value(row, i));
 		end_color(to, color);
 	}
 	buf_puts(to, "\n");
@@ -127,7 +127,7 @@ void shape_print_heading(struct buf *to, const struct shape_view *v)
 	char text[TEXT];
 	put_name(to, v, "");
 	for (int i = 0; i <= v->shape->buckets; i++)
-		buf_printf(to, "%*s", v->column[i], title(v, i, text));
+		buf_printf(to, "%*s", v->column[i], column_title(v, i, text));
 	buf_puts(to, "\n");
 	shape_print_row(to, v, &v->shape->all);
 }

@@ -31,7 +31,7 @@ struct certificate_watch {
 	void *owner;
 };
 
-static void mix(uint64_t *into, const void *bytes, size_t len)
+static void mix_bytes(uint64_t *into, const void *bytes, size_t len)
 {
 	for (const unsigned char *b = bytes; len > 0; len--, b++)
 		*into = (*into ^ *b) * MIX_PRIME;
@@ -42,13 +42,13 @@ static void mix_file(uint64_t *into, const char *file)
 	struct stat st = {.st_size = -1};
 	if (stat(file, &st) != 0)
 		st = (struct stat){.st_size = -1};
-	mix(into, &st.st_dev, sizeof st.st_dev);
-	mix(into, &st.st_ino, sizeof st.st_ino);
-	mix(into, &st.st_size, sizeof st.st_size);
-	mix(into, &st.st_mtim, sizeof st.st_mtim);
+	mix_bytes(into, &st.st_dev, sizeof st.st_dev);
+	mix_bytes(into, &st.st_ino, sizeof st.st_ino);
+	mix_bytes(into, &st.st_size, sizeof st.st_size);
+	mix_bytes(into, &st.st_mtim, sizeof st.st_mtim);
 }
 
-static uint64_t looks(const struct conf *c)
+static uint64_t hash_all_files(const struct conf *c)
 {
 	uint64_t mixed = MIX_START;
 	for (int i = 0; i < c->nlistener; i++) {
@@ -163,12 +163,12 @@ bool certificate_watch_good(const struct certificate_watch *w, const struct conf
 	return true;
 }
 
-static void look(void *owner)
+static void look_at_files(void *owner)
 {
 	struct certificate_watch *w = owner;
 	uint64_t before = w->seen;
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
-	w->seen = looks(w->conf);
+	w->seen = hash_all_files(w->conf);
 	if (w->seen != w->used && w->seen == before) {
 		w->used = w->seen;
 		w->changed(w->owner);
@@ -183,7 +183,7 @@ struct certificate_watch *certificate_watch_new(struct loop *loop, void (*change
 	w->loop = loop;
 	w->changed = changed;
 	w->owner = owner;
-	timer_init(&w->look, look, w);
+	timer_init(&w->look, look_at_files, w);
 	return w;
 }
 
@@ -204,7 +204,7 @@ void certificate_watch_start(struct certificate_watch *w, struct conf *conf)
 	forget_ages(w->conf);
 	conf_unref(w->conf);
 	w->conf = conf_ref(conf);
-	w->used = w->seen = looks(conf);
+	w->used = w->seen = hash_all_files(conf);
 	certificate_watch_used(w);
 	watch_ages(w);
 	if (!timer_active(&w->look))

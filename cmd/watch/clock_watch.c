@@ -106,7 +106,7 @@ static bool queue_empty(void)
 	       metrics_sum(METRIC_queue_deferred) <= 0 && metrics_sum(METRIC_queue_hold) <= 0;
 }
 
-static void follow(struct clock_watch *w, int64_t ahead_ms)
+static void follow_system(struct clock_watch *w, int64_t ahead_ms)
 {
 	clock_set_wall(clock_wall_ms() + ahead_ms);
 	date_set(0);
@@ -127,20 +127,20 @@ static void stay_apart(struct clock_watch *w, int64_t ahead_ms)
 	w->apart = true;
 }
 
-static void compare(struct clock_watch *w)
+static void compare_clocks(struct clock_watch *w)
 {
 	int64_t ahead_ms = clock_system_ms() - clock_wall_ms();
 	if (llabs(ahead_ms) <= FOLLOW_MS || w->empty >= EMPTY_LOOKS)
-		follow(w, ahead_ms);
+		follow_system(w, ahead_ms);
 	else
 		stay_apart(w, ahead_ms);
 }
 
-static void look(void *owner)
+static void look_at_clock(void *owner)
 {
 	struct clock_watch *w = owner;
 	w->empty = queue_empty() ? w->empty + 1 : 0;
-	compare(w);
+	compare_clocks(w);
 	if (clock_steady_ms() - w->written_ms >= WRITE_MS)
 		write_file(w);
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
@@ -151,10 +151,10 @@ struct clock_watch *clock_watch_new(struct loop *loop, const char *spool)
 	struct clock_watch *w = mem_zalloc(sizeof *w);
 	w->loop = loop;
 	w->spool = mem_strdup(spool);
-	timer_init(&w->look, look, w);
+	timer_init(&w->look, look_at_clock, w);
 	find_boot(w);
 	clock_set_wall(begin_at(w));
-	compare(w);
+	compare_clocks(w);
 	return w;
 }
 

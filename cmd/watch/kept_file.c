@@ -31,12 +31,12 @@ const struct kept_file kept_cluster = {"cluster", "sluice cluster 1\n",
 
 enum { CRC_LINE = 13, SIZE_MAX_BYTES = 256 << 20 };
 
-static void complain(const struct kept_file *f, const char *spool, const char *what)
+static void log_fault(const struct kept_file *f, const char *spool, const char *what)
 {
 	log_event(LOG_LEVEL_ERROR, f->name, "spool", spool, "reason", what, NULL);
 }
 
-static bool right(const struct kept_file *f, struct buf *b)
+static bool is_intact(const struct kept_file *f, struct buf *b)
 {
 	unsigned crc;
 	size_t len = buf_len(b), first = strlen(f->first_line);
@@ -50,10 +50,10 @@ static void put_aside(const struct kept_file *f, int folder, const char *spool)
 {
 	const char *bad = log_text("%s.bad", f->name);
 	if (renameat(folder, f->name, folder, bad) == 0)
-		complain(f, spool,
-			 log_text("it is damaged, and now %s.bad; %s", f->name, f->damaged));
+		log_fault(f, spool,
+			  log_text("it is damaged, and now %s.bad; %s", f->name, f->damaged));
 	else
-		complain(f, spool, strerror(errno));
+		log_fault(f, spool, strerror(errno));
 }
 
 void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to)
@@ -62,8 +62,8 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 	int fd = folder < 0 ? -1 : openat(folder, f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		if (errno != ENOENT)
-			complain(f, spool, strerror(errno));
-	} else if (file_read(fd, SIZE_MAX_BYTES, to) && right(f, to)) {
+			log_fault(f, spool, strerror(errno));
+	} else if (file_read(fd, SIZE_MAX_BYTES, to) && is_intact(f, to)) {
 		buf_consume(to, strlen(f->first_line));
 		buf_shorten(to, CRC_LINE);
 	} else {
@@ -76,7 +76,7 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 		close(folder);
 }
 
-static bool replace(const struct kept_file *f, int folder, const struct buf *b)
+static bool replace_file(const struct kept_file *f, int folder, const struct buf *b)
 {
 	const char *fresh = log_text("%s.new", f->name);
 	int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -95,8 +95,8 @@ void kept_file_write(const struct kept_file *f, const char *spool, const char *t
 	buf_puts(&b, text);
 	buf_printf(&b, "crc %08X\n", crc32c(0, buf_data(&b), buf_len(&b)));
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0 || !replace(f, folder, &b))
-		complain(f, spool, strerror(errno));
+	if (folder < 0 || !replace_file(f, folder, &b))
+		log_fault(f, spool, strerror(errno));
 	if (folder >= 0)
 		close(folder);
 	buf_fini(&b);

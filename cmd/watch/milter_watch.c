@@ -43,7 +43,7 @@ static bool wants_look(const struct conf_milter *m)
 	return wants;
 }
 
-static void look(void *owner)
+static void probe_milters(void *owner)
 {
 	struct milter_watch *w = owner;
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
@@ -69,7 +69,7 @@ struct milter_watch *milter_watch_new(struct loop *loop)
 {
 	struct milter_watch *w = mem_zalloc(sizeof *w);
 	w->loop = loop;
-	timer_init(&w->look, look, w);
+	timer_init(&w->look, probe_milters, w);
 	return w;
 }
 
@@ -93,7 +93,7 @@ void milter_watch_start(struct milter_watch *w, struct conf *conf)
 	for (int i = 0; i < conf->nmilter; i++)
 		w->watched[i].filter = &conf->milter[i];
 	if (conf->nmilter > 0)
-		look(w);
+		probe_milters(w);
 	else
 		timer_stop(&w->loop->timers, &w->look);
 }

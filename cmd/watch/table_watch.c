@@ -18,7 +18,7 @@ struct table_watch {
 	void *owner;
 };
 
-static void look(void *owner)
+static void look_at_tables(void *owner)
 {
 	struct table_watch *w = owner;
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
@@ -32,7 +32,7 @@ struct table_watch *table_watch_new(struct loop *loop, void (*changed)(void *own
 	w->loop = loop;
 	w->changed = changed;
 	w->owner = owner;
-	timer_init(&w->look, look, w);
+	timer_init(&w->look, look_at_tables, w);
 	return w;
 }
 

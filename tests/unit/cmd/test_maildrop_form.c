@@ -3,7 +3,6 @@
 
 #include "cmd/maildrop/maildrop_form.c"
 #include "cmd/maildrop/submit.c"
-#undef fail /* of cmocka */
 #include "cmd/maildrop/submit_talk.c"
 
 static struct conf *conf;

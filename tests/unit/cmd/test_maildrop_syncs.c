@@ -45,12 +45,10 @@ static int noted_renameat(int from, const char *name, int to, const char *to_nam
 #define disk_sync noted_sync
 #define renameat noted_renameat
 #include "cmd/maildrop/maildrop_folder.c"
-#define failed leave_failed
 #define open_folder leave_open_folder
 #include "cmd/maildrop/maildrop_leave.c"
 #undef disk_sync
 #undef renameat
-#undef failed
 #include "cmd/maildrop/maildrop_form.c"
 
 static char folder[] = "/tmp/sluice-test-XXXXXX";
