@@ -12,7 +12,9 @@ static const double more_a_second = 0.01; /* and so much more with each second o
 static const double at_most = 0.25;
 static const double a_message =
 	0.002; /* of it, with a message, at most: so slow receivers are not refused every few, */
-static const double more_a_message = 0.0001; /* and so much more with each message of the era */
+static const double more_a_message = 0.0001; /* and so much more with each message of the era, */
+static const double more_with_time =
+	4e-6; /* and with each second of it: of one in minutes a day would not see enough messages */
 static const double guessing =
 	1.0; /* of it, in a second, after a burst, which tells little; half as much after each refusal, */
 static const double guessing_most = 0.25; /* and with a message, at most */
@@ -171,8 +173,11 @@ bool learnt_pace_refused(struct learnt_pace *p, unsigned era, int64_t now_ms, in
 
 static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 {
-	double part = a_little + more_a_second * (double)(now_ms - p->era_ms) / 1000;
-	double most = (a_message + more_a_message * (double)p->era_taken) * p->rate;
+	double seconds = (double)(now_ms - p->era_ms) / 1000;
+	double part = a_little + more_a_second * seconds;
+	double most =
+		(a_message + more_a_message * (double)p->era_taken + more_with_time * seconds) *
+		p->rate;
 	part = part < at_most ? part : at_most; /* each is rate-th of a second */
 	if (p->known <= 0)
 		p->rate *= from_nothing;

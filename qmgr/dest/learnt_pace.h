@@ -12,7 +12,7 @@
  *	paced	so many a second, evenly spaced: at first what was taken in the last seconds. Each that is taken lets it grow:
  *		quickly up to what was found to go, by a little beyond, and more the longer nothing is refused; faster while all that is
  *		known is what a burst had, and half as fast after each refusal. With one message it grows by a small part at most, so that a
- *		receiver that takes one in some seconds does not refuse every third. Where nothing is known, as after an outage, it doubles
+ *		receiver that takes one in some seconds does not refuse every third; by more after hours, since of one in minutes few come. Where nothing is known, as after an outage, it doubles
  *		with each until one is refused. Refused: down to the mean of what was measured and what it was
  *	asking	one delivery at a time, after 1 s, 2 s, 4 s, ...; after a pace that was refused twice in vain, from twice its spacing on
  *

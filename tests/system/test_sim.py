@@ -108,7 +108,7 @@ def _periods(report):
     """Return (delivered, in queue, median, 95 %, 99 %, longest) by row, period and flows."""
     found, row = {}, None
     for line in report.splitlines():
-        row = line.split(":")[0] if line.endswith("of what came in a period") else row
+        row = line.split(":")[0] if line.endswith("of what came in a period") else row if line else None
         words = line.split()
         if row and line.startswith("  ") and len(words) == 8 and words[0] != "period":
             found[row, words[0], words[1]] = tuple(map(float, words[2:]))
@@ -120,16 +120,13 @@ def _periods(report):
 @pytest.mark.seconds(1500)
 @pytest.mark.skipif("SLUICE_LONG" not in os.environ, reason="a month takes minutes; make check has the day of test_house.c")
 def test_a_month_of_a_mailing_house():
-    """Whoever behaves waits neither for the stolen login nor for the receiver that blocks an address, as the other rows say they would."""
-    runs = [subprocess.run([binary(), "sim", SCENARIOS / "house.conf", "--row", row], capture_output=True, text=True, timeout=700, check=False)
-            for row in ("as it is", "one flow", "one address")]
-    assert [run.returncode for run in runs] == [DONE] * 3, runs
-    found = {key: value for run in runs for key, value in _periods(run.stdout).items()}
+    """Whoever behaves waits neither for the stolen login nor for the receiver that blocks an address; what it would be without, test_house.c holds of a day."""
+    run = subprocess.run([binary(), "sim", SCENARIOS / "house.conf", "--row", "as it is"], capture_output=True, text=True, timeout=1400, check=False)
+    assert run.returncode == DONE, run
+    found = _periods(run.stdout)
     for flows in ("shop", "agency"):
-        assert found["as it is", "flood", flows][3] < 2, found
-        assert found["one flow", "flood", flows][3] > 600
-        assert found["as it is", "block", flows][3] < 2
-        assert found["one address", "block", flows][3] > 3600
+        assert found["as it is", "flood", flows][3] < 2 and found["as it is", "block", flows][3] < 2, found
+    assert found["as it is", "flood", "stolen"][3] > 300, "the control: it waits for itself"
 
 
 def test_the_report_shows_the_rates_that_were_kept():

@@ -158,6 +158,23 @@ static void slow_ones_are_refused_no_more_often_than_others(void **state)
 	assert_true(n.refused < n.taken / 10);
 }
 
+/* As after a flood of others: it takes all again, and few messages say so. One that goes on so is not refused often. */
+static void a_pace_of_minutes_grows_within_hours(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver free = {.room = 1e9, .tokens = 1e9, .filled_ms = SECOND};
+	learnt_pace_recall(&p, 0.005, SECOND, MOST);
+	drive(&p, &free, SECOND, INT64_MAX, SECOND + 3 * HOUR, 1);
+	assert_true(learnt_pace_rate(&p) > 0.02);
+	struct receiver slow = {.room = 3, .tokens = 3, .a_second = 0.005, .filled_ms = SECOND};
+	p = (struct learnt_pace){0};
+	learnt_pace_recall(&p, 0.005, SECOND, MOST);
+	struct count n = drive(&p, &slow, SECOND, INT64_MAX, SECOND + 12 * HOUR, 1);
+	assert_true(n.taken > 0.9 * 0.005 * 12 * 3600);
+	assert_true(n.refused < n.taken / 10);
+}
+
 static void what_was_under_way_when_it_was_cut_cuts_no_more(void **state)
 {
 	(void)state;
@@ -243,6 +260,7 @@ int main(void)
 		TEST(one_that_refuses_all_for_an_hour_is_asked_a_dozen_times),
 		TEST(from_nothing_it_grows_quickly),
 		TEST(slow_ones_are_refused_no_more_often_than_others),
+		TEST(a_pace_of_minutes_grows_within_hours),
 		TEST(what_was_under_way_when_it_was_cut_cuts_no_more),
 		TEST(asking_is_by_one_at_a_time_after_twice_the_time),
 		TEST(a_day_without_refusals_ends_it),
