@@ -200,7 +200,7 @@ static inline struct note *inbox_any(struct inbox *b)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 20;
+	until.tv_sec += 120;
 	pthread_mutex_lock(&b->lock);
 	int waited = 0;
 	while (b->n == 0 && waited == 0)

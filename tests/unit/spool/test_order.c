@@ -90,25 +90,30 @@ static void what_is_synced_behind_a_closed_fence_is_refused(void **state)
 }
 
 /* A segment is full in the midst of a batch; while it is synced the fence closes. */
+/* The fence closes at the first sync of a segment's name or end: of what is stored beside that few were begun by then, and all
+ * would be if nobody looked. */
 static void what_is_stored_behind_a_closed_fence_is_not_begun_with_it(void **state)
 {
 	(void)state;
-	begin(2);
-	for (int i = 0; i < 20; i++)
-		world_do(w, "credit");
-	edges_settle();
-	w->on_call = close_fence;
-	while (w->book.n < LETTERS)
-		world_store(w, false);
-	edges_settle();
-	int stored = 0;
-	for (int i = 0; i < w->book.n; i++)
-		stored += w->book.letter[i].state == LETTER_STORED &&
-			  !letter_held(&w->book.letter[i]);
-	assert_true(w->nheld > 0 && w->nheld < stored);
-	open_fence();
-	world_kill(w);
-	world_done(&w);
+	int begun = 0, stored = 0;
+	for (uint64_t seed = 1; seed <= SEEDS / 4; seed++) {
+		begin(seed);
+		for (int i = 0; i < 20; i++)
+			world_do(w, "credit");
+		edges_settle();
+		w->on_call = close_fence;
+		while (w->book.n < LETTERS)
+			world_store(w, false);
+		edges_settle();
+		for (int i = 0; i < w->book.n; i++)
+			stored += w->book.letter[i].state == LETTER_STORED &&
+				  !letter_held(&w->book.letter[i]);
+		begun += w->nheld;
+		open_fence();
+		world_kill(w);
+		world_done(&w);
+	}
+	assert_true(begun > 0 && 2 * begun < stored);
 }
 
 static int files;
@@ -362,7 +367,8 @@ static void what_a_full_segment_says_is_settled_before_it_goes(void **state)
 			world_finish_last(w);
 		}
 		world_pass_long(w);
-		if (room_left() > 100 && room_left() < FINISHES && !any_held(OLD)) {
+		if (room_left() > 100 && room_left() < FINISHES && !any_held(OLD) &&
+		    w->spool->journal.lane[LANE_MAIN].current->live == 0) {
 			tried++;
 			while (w->nheld > 0)
 				world_do(w, "finish");

@@ -209,18 +209,20 @@ static void pass_mail_until_a_spare_is_there(void)
 	assert_true(spare_is_there());
 }
 
-static void mail_that_comes_and_goes_makes_no_files(void **state)
+static void mail_that_comes_and_goes_makes_hardly_any_files(void **state)
 {
+	enum { ROUNDS = 10 };
 	(void)state;
 	harness_credit(&h, 1000);
 	pass_mail_until_a_spare_is_there();
 	int64_t made = metrics_sum(METRIC_files_created);
 	assert_true(made > 1);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		harness_pass(&h, 40); /* less than a segment's worth: the spare is the next */
 		pass_mail_until_a_spare_is_there();
 	}
-	assert_int_equal(metrics_sum(METRIC_files_created), made);
+	/* Else each round makes one; where the pool comes late another is made at once (ahead.h). */
+	assert_in_range(metrics_sum(METRIC_files_created), made, made + ROUNDS / 2);
 	harness_store(&h, 1, 5000);
 	struct envelope *e = harness_take(&h);
 	envelope_free(&e);
@@ -240,7 +242,7 @@ int main(void)
 		TEST(one_that_is_read_is_not_used),
 		TEST(there_are_few_and_of_one_size),
 		TEST(a_start_finds_them),
-		HARNESS_TEST(mail_that_comes_and_goes_makes_no_files),
+		HARNESS_TEST(mail_that_comes_and_goes_makes_hardly_any_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
