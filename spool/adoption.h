@@ -16,7 +16,7 @@
  * OWNERSHIP  The list is the caller's, adoption_fini() ends it.
  * THREAD     adoption_note(), adoption_is_noted(), adoption_end(): any one. The rest: spool, or recovery.
  * ERRORS     As said.
- * SEE        replica/node.h for who says when.
+ * SEE        replica/node.h for who says when; given_back.h for what was disowned and comes again.
  */
 #ifndef SPOOL_ADOPTION_H
 #define SPOOL_ADOPTION_H

@@ -192,6 +192,7 @@ static void damage_is_put_aside_by_a_repair_and_only_its_message_is_lost(void **
 	assert_int_equal(s.repaired, 2);
 	assert_int_equal(s.messages[SPOOL_INCOMING] + s.messages[SPOOL_DEFERRED], 4);
 	assert_int_equal(harness_files(&h, "quarantine"), 3);
+	harness_shell("test ! -e '%s/log/%s'", h.conf->spool, "0000000000000001.seg");
 	harness_open(&h);
 	harness_recovered(&h, 4);
 	harness_credit(&h, 4);
