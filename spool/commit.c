@@ -22,6 +22,7 @@
 static bool needs_sync(const struct op *op)
 {
 	return op->kind == OP_STORE || op->kind == OP_DELIVERED ||
+	       (op->kind == OP_FINISH && op->delivers) ||
 	       (op->kind == OP_START && op->stub->unsettled);
 }
 

@@ -61,11 +61,11 @@ static void release_message(struct spool *s, struct spool_release *r)
 	stub->releasing = true;
 	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
 	    quarantine_message(s, stub, "its content is damaged")) {
-		op_finish(s, stub);
+		op_finish_delivered(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		keep_message(s, stub, r);
 	} else {
-		op_finish(s, stub);
+		op_finish_delivered(s, stub);
 	}
 	envelope_free(&r->envelope);
 	free(r);

@@ -2,6 +2,7 @@
 #include "spool/op.h"
 
 #include "base/mem.h"
+#include "spool/payload.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,6 +27,25 @@ void op_finish(struct spool *s, struct stub *stub)
 	op->worked = stub->state == STUB_ACTIVE;
 	stub_enter(s, stub, STUB_GONE);
 	catalog_remove(&s->catalog, stub);
+}
+
+/* Not one that was in effect before: the work that is under way holds its place. */
+static bool is_new_delivery(const struct op *op, const struct stub *stub)
+{
+	return op->kind == OP_DELIVERED && op->stub == stub && !op->effective;
+}
+
+void op_finish_delivered(struct spool *s, struct stub *stub)
+{
+	struct op *last = list_empty(&s->todo) ? NULL : op_of(s->todo.prev);
+	bool delivers = last && is_new_delivery(last, stub);
+	if (delivers) {
+		list_remove(&last->link);
+		delivered_free(last->delivered);
+		op_free(last);
+	}
+	op_finish(s, stub);
+	op_of(s->todo.prev)->delivers = delivers;
 }
 
 void op_give_back(struct spool *s, struct stub *stub)

@@ -21,6 +21,7 @@ struct op {
 	bool first;	 /* OP_START: it was in the incoming queue; OP_STORE: start it at once */
 	bool worked;	 /* OP_FINISH: it was being worked on */
 	bool given_back; /* OP_FINISH: it may be taken once more, and lives then */
+	bool delivers;	 /* OP_FINISH: it stands for an OP_DELIVERED, too */
 	bool urgent;	 /* OP_START: it was; OP_KEEP: it is to be */
 	bool parked;	 /* OP_KEEP: it waits for its site */
 	uint16_t site;	 /* OP_KEEP: whose mail it is, or 0 */
@@ -51,6 +52,8 @@ struct op *op_of(struct list *link);
 
 void op_finish(struct spool *, struct stub *);
 /* Nothing is left to do for this message: take it out of the catalog and write so. */
+void op_finish_delivered(struct spool *, struct stub *);
+/* The same. Where the last that is to be written is what was delivered of it just now, one record says both. */
 void op_give_back(struct spool *, struct stub *);
 /* The same of one that was adopted, and which this node may adopt again. */
 

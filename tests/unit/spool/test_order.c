@@ -226,6 +226,24 @@ static void a_verdict_is_safe_when_its_group_is_written(void **state)
 	}
 }
 
+/* One record says then that it was delivered and that nothing is left to do. */
+static void so_is_one_that_its_finish_stands_for(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		begin(seed);
+		world_store_some(w, 1);
+		take_all();
+		world_pass_long(w);
+		world_do(w, "deliver");
+		world_do(w, "finish");
+		edges_pass(30);
+		book_firm_verdicts(&w->book, w->book.seq++);
+		world_cut(w, CUTS, false);
+		world_done(&w);
+	}
+}
+
 /* What was refused since its sync failed must not come with the power. */
 static void what_was_refused_is_cut_off_for_good(void **state)
 {
@@ -567,6 +585,7 @@ int main(void)
 		cmocka_unit_test(at_a_start_likewise),
 		cmocka_unit_test(ids_of_adopted_messages_are_there_until_they_are_let_go),
 		cmocka_unit_test(a_verdict_is_safe_when_its_group_is_written),
+		cmocka_unit_test(so_is_one_that_its_finish_stands_for),
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),
 		cmocka_unit_test(a_segment_is_always_what_its_name_says),
 		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
