@@ -52,6 +52,11 @@ static inline void loop_post(struct loop *l, struct note *note)
 	mailbox_post(&l->mailbox, note);
 }
 
+static inline void loop_post_awaited(struct loop *l, struct note *note)
+{
+	mailbox_post_awaited(&l->mailbox, note);
+}
+
 bool loop_is_ours(const struct loop *);
 /* To assert, where what belongs to it is touched: this is not another loop's thread. */
 

@@ -198,6 +198,7 @@ static void receive_note(void *owner, struct note *note)
 static void received_all(void *owner)
 {
 	qmgr_thread_settle(owner);
+	qmgr_thread_rest(owner);
 }
 
 struct qmgr *qmgr_new(struct conf *conf)

@@ -19,9 +19,10 @@
 #include "qmgr/suppress_command.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 
-enum { COLLECT_MS = 10000 };
+enum { COLLECT_MS = 10000, REST_US = 200, REST_LONG_US = 2000, COMPANY_SHARE = 4, COMPANY_MAX = 16 };
 
 static void run_dirty(struct qmgr *q)
 {
@@ -63,6 +64,45 @@ void qmgr_thread_settle(struct qmgr *q)
 	leased_flush(&q->db);
 	pooling_flush(&q->db);
 	q->db.rounds++; /* what comes until the next one is news */
+}
+
+/* Nobody is helped by hearing of a delivery sooner: no mail waits for its place, no client for its answer, and the spool has
+ * places for what comes. */
+static bool nobody_waits(const struct qmgr *q)
+{
+	return q->sched.waiting == 0 && q->verifier.nunderway == 0 && list_empty(&q->starved) &&
+	       2 * (int64_t)HASH_COUNT(q->messages) <= q->credit;
+}
+
+/* Of what is under way: so many places that are free together are as good as one after the other. */
+static int company_of(const struct qmgr *q)
+{
+	int64_t n = q->sched.under_way / COMPANY_SHARE;
+	return n < 1 ? 1 : n > COMPANY_MAX ? COMPANY_MAX : (int)n;
+}
+
+void qmgr_thread_rest(struct qmgr *q)
+{
+	struct loop *loop = q->sched.loop;
+	if (!loop->running || q->resting || !q->messages)
+		return;
+	bool long_one = nobody_waits(q);
+	int64_t now_us = clock_steady_us(), us = long_one ? REST_LONG_US : REST_US;
+	mailbox_rest(&loop->mailbox, long_one ? INT_MAX : company_of(q));
+	if (q->rest.started && q->rest_until_us <= now_us + us)
+		return;
+	q->rest_until_us = now_us + us;
+	fine_timer_start(&q->rest, us);
+}
+
+/* Where nothing came there may be nothing to come for long: the next to come wakes the thread. */
+static void end_rest(void *owner)
+{
+	struct qmgr *q = owner;
+	if (!mailbox_drain(&q->sched.loop->mailbox))
+		return;
+	qmgr_thread_settle(q);
+	qmgr_thread_rest(q);
 }
 
 void qmgr_thread_save(struct qmgr *q)
@@ -153,6 +193,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	verifier_init(&q->verifier);
 	door_init(&q->door);
 	suppressed_init(&q->suppressed);
+	fine_timer_init(&q->rest, loop, end_rest, q);
 	timer_init(&q->collect, collect_records, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
 }
@@ -169,6 +210,7 @@ static void free_messages(struct qmgr *q)
 
 void qmgr_thread_fini(struct qmgr *q)
 {
+	fine_timer_fini(&q->rest);
 	timer_stop(&q->sched.loop->timers, &q->collect);
 	conns_free(&q->db);
 	struct nexthop *n, *next;

@@ -7,6 +7,7 @@
 #define QMGR_QMGR_THREAD_H
 
 #include "base/few.h"
+#include "base/fine_timer.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/door.h"
 #include "qmgr/flow_tally.h"
@@ -48,6 +49,8 @@ struct qmgr {
 		int64_t told_ms;	  /* steady clock; 0: never */
 	} events;			  /* delivery_event.h */
 	struct timer collect; /* removes records that nobody needs, and saves the others */
+	struct fine_timer rest; /* the end of qmgr_thread_rest(), */
+	int64_t rest_until_us;	/* and when it is; steady clock */
 };
 
 void qmgr_thread_init(struct qmgr *, struct conf *, struct loop *);
@@ -56,6 +59,10 @@ void qmgr_thread_init(struct qmgr *, struct conf *, struct loop *);
 void qmgr_thread_settle(struct qmgr *);
 /* Give places to entries and open connections, wherever something has changed. Called once after
  * each batch of notes and each timer. */
+
+void qmgr_thread_rest(struct qmgr *);
+/* What comes back from connections may wait for company: for others of its kind while mail waits for their places, else for the next mail.
+ * Each wake-up costs as much as a message or two. After qmgr_thread_settle(), at the end of a batch. */
 
 void qmgr_thread_save(struct qmgr *);
 /* Have what was learnt written to disk, if something was since the last time. */

@@ -77,7 +77,7 @@ static void find_out_limit(struct connection *c, struct delivery *d)
 void connection_post_back(struct delivery *d)
 {
 	d->note.type = DELIVERY_BACK;
-	loop_post(d->reply_to, &d->note);
+	loop_post_awaited(d->reply_to, &d->note);
 }
 
 void connection_post_done(struct connection *c)

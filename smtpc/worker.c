@@ -38,7 +38,7 @@ static void give_delivery(struct worker *w, struct delivery *d)
 	}
 	d->returned = true;
 	d->note.type = DELIVERY_BACK;
-	loop_post(d->reply_to, &d->note);
+	loop_post_awaited(d->reply_to, &d->note);
 }
 
 static void have_secret(struct worker *w, struct secret_ask *a)

@@ -104,14 +104,17 @@ static void count_waiting(struct peer *p, int n)
 {
 	p->waiting += n;
 	p->queue->waiting += n;
+	p->job->transport->scheduler->waiting += n;
 	assert(p->waiting >= 0 && p->queue->waiting >= p->waiting);
+	assert(p->job->transport->scheduler->waiting >= p->queue->waiting);
 }
 
-static void count_under_way(struct job *job, int n)
+static void count_under_way(struct job *job, int64_t n)
 {
 	job->concurrency += n;
+	job->transport->scheduler->under_way += n;
 	claim_count(job->claim, n);
-	assert(job->concurrency >= 0);
+	assert(job->concurrency >= 0 && job->transport->scheduler->under_way >= job->concurrency);
 }
 
 static void count_granted(struct peer *p, int n)
@@ -320,7 +323,7 @@ static void job_free(struct job *job)
 	selection_retire(job);
 	line_leave(&job->home);
 	pool_leave(job);
-	claim_count(job->claim, -job->concurrency); /* at the end of the program */
+	count_under_way(job, -job->concurrency); /* at the end of the program */
 	claim_part(job->claim);
 	list_remove(&job->in_time);
 	list_remove(&job->in_message);

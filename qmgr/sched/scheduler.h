@@ -56,6 +56,7 @@ struct scheduler {
 	struct flow *joined; /* of them, likewise */
 	struct list active;  /* struct work, oldest first */
 	int64_t nactive;
+	int64_t waiting, under_way;	 /* entries: that no connection carries yet; granted, or carried */
 	struct list dirty;		 /* struct queue: something has changed */
 	int64_t rcpt_count;		 /* recipients in memory, see pool.h */
 	bool reader_due;		 /* there may be room for more */
