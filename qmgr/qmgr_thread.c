@@ -22,7 +22,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { COLLECT_MS = 10000, REST_US = 200, REST_LONG_US = 2000, COMPANY_SHARE = 4, COMPANY_MAX = 16 };
+enum {
+	COLLECT_MS = 10000,
+	REST_US = 200,
+	REST_LONG_US = 2000,
+	COMPANY_SHARE = 4,
+	COMPANY_MAX = 16
+};
 
 static void run_dirty(struct qmgr *q)
 {

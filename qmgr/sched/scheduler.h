@@ -56,12 +56,13 @@ struct scheduler {
 	struct flow *joined; /* of them, likewise */
 	struct list active;  /* struct work, oldest first */
 	int64_t nactive;
-	int64_t waiting, under_way;	 /* entries: that no connection carries yet; granted, or carried */
-	struct list dirty;		 /* struct queue: something has changed */
-	int64_t rcpt_count;		 /* recipients in memory, see pool.h */
-	bool reader_due;		 /* there may be room for more */
-	uint64_t last_order;		 /* of the work that was begun last */
-	uint64_t chance;		 /* state of scheduler_chance() */
+	int64_t waiting,
+		under_way;   /* entries: that no connection carries yet; granted, or carried */
+	struct list dirty;   /* struct queue: something has changed */
+	int64_t rcpt_count;  /* recipients in memory, see pool.h */
+	bool reader_due;     /* there may be room for more */
+	uint64_t last_order; /* of the work that was begun last */
+	uint64_t chance;     /* state of scheduler_chance() */
 	struct few jobs, peers, entries; /* each message has at least one of each: job.c */
 
 	void (*refill)(struct job *);
