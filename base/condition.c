@@ -156,6 +156,7 @@ static void end_row(struct condition_row *r)
 	log_row(r, false);
 	count_row(r, -1);
 	row_fini(r);
+	assert(list.n > 0);
 	list.n--;
 	memmove(r, r + 1, (size_t)(&list.row[list.n] - r) * sizeof *r);
 }

@@ -104,7 +104,7 @@ const char *condition_remedy(enum condition);
 bool condition_stops(enum condition); /* no new mail is taken while it lasts */
 
 void condition_set(enum condition, const char *subject, const char *reason);
-/* It is so. subject: "" where there can be but one; reason: what was seen, in words, or NULL. To say
+/* The condition holds. subject: "" where there can be but one; reason: what was seen, in words, or NULL. To say
  * it again changes nothing, but the reason. */
 
 void condition_clear(enum condition, const char *subject);

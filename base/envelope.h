@@ -132,7 +132,7 @@ bool envelope_is_scheduled(const struct envelope *);
 /* What it waits for is the time before which nothing is to be tried. */
 
 void envelope_let_go(struct envelope *, int64_t now_ms);
-/* It is scheduled, and may be tried from now on. What was to end by a time ends by as much sooner. */
+/* The message is scheduled, and may be tried from now on. What was to end by a time ends by as much sooner. */
 
 void envelope_came_from(struct envelope *, const char *user, const char *client);
 /* Either may be NULL. */

@@ -41,6 +41,7 @@ void *few_take(struct few *f)
 	if (!one)
 		return mem_zalloc(f->size);
 	f->kept = one->next;
+	assert(f->n > 0);
 	f->n--;
 	return memset(one, 0, f->size);
 }

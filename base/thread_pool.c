@@ -39,6 +39,7 @@ static struct thread_pool_job *take_job(struct thread_pool *p, bool only_brief)
 		p->first = job->next;
 		if (!p->first)
 			p->last = &p->first;
+		assert(p->waiting >= job->counts);
 		p->waiting -= job->counts;
 	}
 	pthread_mutex_unlock(&p->lock);

@@ -111,6 +111,7 @@ static void end_inquiry(struct inquiry *s, const char *why)
 {
 	timer_stop(&s->all->loop->timers, &s->timer);
 	list_remove(&s->in_list);
+	assert(s->all->n > 0);
 	s->all->n--;
 	give_back(s->asked, why);
 	magic_clear(s);

@@ -34,7 +34,7 @@ enum receiver_answer receiver_give(struct receiver *, const char *lines, size_t 
 /* taken: so many bytes of them, whole lines, have been taken or refused. With AWAY some may have been. */
 
 int64_t receiver_retry_ms(const struct receiver *);
-/* It asked not to be asked again before that; 0: it did not. */
+/* The receiver asked not to be asked again before that; 0: it did not. */
 
 void receiver_free(struct receiver **);
 

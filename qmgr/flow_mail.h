@@ -14,10 +14,10 @@
 #include "qmgr/message.h"
 
 void flow_mail_stop(struct qmgr *, const char *flow);
-/* It has been suspended. */
+/* The flow has been suspended. */
 
 void flow_mail_release(struct qmgr *, const char *flow);
-/* It is suspended no more. */
+/* The flow is suspended no more. */
 
 void flow_mail_listed(struct qmgr *, struct spool_command *);
 /* The spool has answered one of our lists. Frees it. */

@@ -73,7 +73,7 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	return m;
 }
 
-/* It is in memory for as long as it waits for its turn: that may be longer than it has. */
+/* A message is in memory for as long as it waits for its turn: that may be longer than it has. */
 static void end_now(void *owner)
 {
 	struct message *m = owner;

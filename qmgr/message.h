@@ -99,7 +99,7 @@ static inline bool message_waits_for_site(const struct message *m)
 /* All that is left of it is due when its site lives again. */
 
 void message_leave_site(struct message *, bool in_queue);
-/* It goes back to the queue, and waits there for the site, or is gone. */
+/* The message goes back to the queue, and waits there for the site, or is gone. */
 
 void message_drop_waiting(struct message *);
 /* Forget its entries that wait; those in flight come back by themselves. */

@@ -57,7 +57,7 @@ struct nexthop *nexthop_of(struct job *, uint32_t recipient, const struct route 
 /* The one that its route, as router_route() says, points to, from the source that its flow has there now. */
 
 bool nexthop_moves(struct job *, uint32_t recipient, const struct route *, const struct site *);
-/* It is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among
+/* The recipient is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among
  * those of its flow any more. */
 
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
@@ -69,7 +69,7 @@ void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
 /* For the answer. */
 
 void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
-/* It is known, and not elsewhere: the recipient has its entry. */
+/* The next hop is known, and not elsewhere: the recipient has its entry. */
 
 struct nexthop *nexthop_answered(struct resolve *, struct verdict **why);
 struct nexthop *nexthop_sts_answered(struct sts_ask *, struct verdict **why);

@@ -144,7 +144,7 @@ static void learn_of_recipient(struct qmgr *q, const char *address, const struct
 			  NULL);
 }
 
-/* It is deferred for what the site has said or is: so it waits in the queue for that. */
+/* A message is deferred for what the site has said or is: so it waits in the queue for that. */
 static void defer_at(struct message *m, struct site *s, bool untried)
 {
 	m->untried |= untried;

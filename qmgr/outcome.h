@@ -30,6 +30,6 @@ void outcome_owe(struct message *, uint32_t recipient);
  * tried again, only reported. */
 
 void outcome_give_up(struct message *, uint32_t recipient, const char *dsn, const char *why);
-/* It is not tried again: what was deferred has failed. */
+/* The recipient is not tried again: what was deferred has failed. */
 
 #endif

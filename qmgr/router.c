@@ -61,7 +61,7 @@ static void check_message(struct message *m)
 	m->qmgr->db.thread.check(&m->work);
 }
 
-/* It has its verdict, or nobody wants it any more. */
+/* A recipient has its verdict, or nobody wants it any more. */
 static void leave_router(struct job *job)
 {
 	assert(job->routing > 0);

@@ -170,6 +170,7 @@ static struct verification *next_in_turn(struct verifier *f, int64_t limit)
 		list_remove(&d->in_turn);
 		if (!list_empty(&d->waiting))
 			list_append(&f->turn, &d->in_turn);
+		assert(f->nwaiting > 0);
 		f->nwaiting--;
 		return v;
 	}

@@ -21,6 +21,6 @@ int64_t calendar_back_ms(const struct scenario_host *, int64_t at_ms);
 int64_t calendar_limit(const struct scenario_host *, int64_t at_ms); /* 0: none */
 
 bool calendar_blocked(const struct scenario_host *, const char *source, int64_t at_ms);
-/* It wants nothing from this address then; NULL is none of ours. */
+/* The host wants nothing from this address then; NULL is none of ours. */
 
 #endif

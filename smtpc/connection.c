@@ -133,7 +133,7 @@ static void begin_connection(struct connection *c)
 	stream_deadline(c->stream, t->connect_timeout);
 }
 
-/* It has not begun: no word of it to anybody. */
+/* The connection has not begun: no word of it to anybody. */
 static void take_back(struct connection *c)
 {
 	timer_stop(&c->worker->loop->timers, &c->silent);
@@ -324,7 +324,7 @@ void connection_keep_to(struct connection *c, int64_t messages)
 		c->most = messages;
 }
 
-/* It has been given all that it may carry, or was told to close before it began afresh. */
+/* The connection has been given all that it may carry, or was told to close before it began afresh. */
 static bool is_worn(const struct connection *c)
 {
 	return c->closing || (c->most > 0 && c->given >= c->most);
@@ -492,6 +492,7 @@ static bool gone_stale(struct connection *c)
 
 void connection_give(struct connection *c, struct delivery *d)
 {
+	assert(loop_is_ours(c->worker->loop) && d->nrcpt > 0);
 	if (gone_stale(c))
 		engine_lost(&c->engine, "it has spoken or gone unasked");
 	if (c->given == 0)

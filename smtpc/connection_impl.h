@@ -62,7 +62,7 @@ struct connection {
 };
 
 void connection_keep_to(struct connection *, int64_t messages);
-/* It is given no more than so many in all. */
+/* The connection is given no more than so many in all. */
 
 void connection_post_slow(struct connection *, enum connection_slowness);
 void connection_post_ready(struct connection *);

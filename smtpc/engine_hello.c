@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* It does not want to talk; a 5xx speaks of this host, not of the mail: another host may take it. */
+/* The host does not want to talk; a 5xx speaks of this host, not of the mail: another host may take it. */
 static void leave_refusing_host(struct engine *e, const char *dsn)
 {
 	e->refused = e->reply.code / 100 == 5;

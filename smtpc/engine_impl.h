@@ -48,7 +48,7 @@ bool engine_sent(const struct engine *, const struct transaction *);
 /* The last byte of its content has left out. */
 
 void engine_finish(struct engine *, struct transaction *);
-/* It has its verdicts: to be taken. */
+/* The transaction has its verdicts: to be taken. */
 
 void engine_put_done(struct engine *, struct delivery *); /* the same of one that never began */
 
@@ -64,7 +64,7 @@ void engine_refused(struct engine *, const char *dsn);
  * an enhanced code. */
 
 void engine_unfit(struct engine *, const char *dsn, const char *lacks);
-/* It can't do what setup.requiretls wants: left. */
+/* The host can't do what setup.requiretls wants: left. */
 
 void engine_unfit_for(struct engine *, const char *what, const char *why); /* the same, of TLS */
 
@@ -99,20 +99,20 @@ bool engine_believes(const struct engine *, const struct expected *);
 /* The reply at hand, a refusal, counts: it did not come ahead of its turn, or speaks of the mail. */
 
 void engine_suspect(struct engine *, const struct expected *);
-/* It does not: remember what would have spared it. The recipients concerned are the caller's to
+/* The refusal does not count: remember what would have spared it. The recipients concerned are the caller's to
  * doubt. */
 
 void engine_compare(struct engine *, const struct expected *);
 /* Before each reply: is it what was refused ahead of its turn? */
 
 void engine_end_transaction(struct engine *, struct transaction *);
-/* It has its replies: queued again where one is not believed, else engine_finish(). */
+/* The transaction has its replies: queued again where one is not believed, else engine_finish(). */
 
 bool engine_waits_in_vain(const struct engine *);
 /* The message in front has its answer, and the envelope that was sent behind it may have been thrown away. */
 
 void engine_spare(struct engine *);
-/* It was: closed, what is given comes back, and the next connection is CONNECTION_APART. */
+/* The envelope was thrown away: closed, what is given comes back, and the next connection is CONNECTION_APART. */
 
 bool engine_followed(const struct engine *, const struct transaction *);
 /* Another transaction has begun behind this one. */

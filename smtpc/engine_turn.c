@@ -123,7 +123,7 @@ void engine_keep_to_mode(struct engine *e)
 	e->apart = e->setup.mode & CONNECTION_APART;
 }
 
-/* It was the hurry: the host is spared it, and qmgr told so with the delivery. */
+/* The hurry was at fault: the host is spared it, and qmgr told so with the delivery. */
 static void learn_mode(struct engine *e, struct transaction *t)
 {
 	struct delivery *d = t->delivery;

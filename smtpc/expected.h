@@ -63,7 +63,7 @@ void expected_push(struct expected_queue *, struct expected);
 const struct expected *expected_first(const struct expected_queue *); /* NULL: nothing is owed */
 struct expected expected_pop(struct expected_queue *);
 void expected_again(struct expected_queue *, struct expected);
-/* It is owed another reply, before all others: put back in front. */
+/* The command is owed another reply, before all others: put back in front. */
 
 void expected_clear(struct expected_queue *);
 

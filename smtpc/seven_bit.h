@@ -24,7 +24,7 @@ enum { SEVEN_BIT_HEADER_MAX = 64 << 10 };
 struct seven_bit;
 
 bool seven_bit_may(const struct content *);
-/* It is MIME, and no signature would break by it: there is none in its header. */
+/* The content is MIME, and no signature would break by it: there is none in its header. */
 
 struct seven_bit *seven_bit_new(void);
 void seven_bit_free(struct seven_bit **); /* NULL is allowed */

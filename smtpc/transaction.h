@@ -76,7 +76,7 @@ struct delivery *transaction_end(struct transaction **);
 
 void transaction_accept(struct transaction *, uint32_t i);
 bool transaction_waits(const struct transaction *, uint32_t i);
-/* It is to be asked about, and was not answered yet. */
+/* The recipient is to be asked about, and was not answered yet. */
 
 void transaction_refuse(struct transaction *, uint32_t i, struct verdict *);
 
@@ -95,7 +95,7 @@ bool transaction_owed(const struct transaction *, uint32_t *i);
 /* LMTP: the first that was accepted and has no reply to the content yet. False: none is left. */
 
 void transaction_answer(struct transaction *, uint32_t i, struct verdict *);
-/* It has that reply, which stands when the transaction is concluded. */
+/* The recipient has that reply, which stands when the transaction is concluded. */
 
 void transaction_postpone(struct transaction *, uint32_t i);
 /* Too many recipients at once: no verdict, another transaction soon. */

@@ -99,7 +99,7 @@ static bool start_connection(struct worker *w, struct connection_open *open)
 	return false;
 }
 
-/* It is no fault of the host's: to qmgr it looks like one that is slow to answer. */
+/* A lack of descriptors is no fault of the host's: to qmgr it looks like one that is slow to answer. */
 void worker_open(struct worker *w, struct connection_open *open)
 {
 	if (!w->waiting && start_connection(w, open))

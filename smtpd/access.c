@@ -55,7 +55,7 @@ static void hold_or_name(struct session *s, struct access_value *v)
 
 static void ask_next(struct session *s);
 
-/* It is no access: what it says is the flow, should nothing else name one. */
+/* A row of flows is no access: what it says is the flow, should nothing else name one. */
 static void take_flow(struct session *s, const struct consult_found *found, struct access_value *v)
 {
 	struct reception *t = s->tx;

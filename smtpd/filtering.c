@@ -78,7 +78,7 @@ static char *reply_of(const struct milter_verdict *v, bool greeting)
 	return reply;
 }
 
-/* They have answered. What they want discarded goes on as if nothing were the matter. */
+/* The filters have answered. What they want discarded goes on as if nothing were the matter. */
 static void conclude_event(struct session *s)
 {
 	struct filtering *f = s->filtering;

@@ -285,7 +285,7 @@ static bool has_users(const struct limiter *l)
 	return l->conf->tables && tables_count(l->conf->tables, TABLE_USERS) > 0;
 }
 
-/* It may have been misspelt. Whom a Dovecot or a certificate knows, only their first login shows. */
+/* The login may have been misspelt. Whom a Dovecot or a certificate knows, only their first login shows. */
 static bool is_stranger(const struct limiter *l, const char *login)
 {
 	struct table_origin origin;

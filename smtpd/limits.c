@@ -193,7 +193,7 @@ static void look_at_rate(const struct limits *t, enum limit_by by, const struct 
 		take_over(ruling, by, l, &k->whole, us);
 }
 
-/* It is over its limit, as far as is known here. */
+/* The client is over its limit, as far as is known here. */
 static void ask_others(const struct limits *t, enum limit_by by, enum limit_of of, struct looked *k,
 		       int64_t now_us)
 {

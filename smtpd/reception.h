@@ -60,7 +60,7 @@ void reception_reset(struct session *);
 /* Forget the transaction, if there is one, and be ready for another. */
 
 void reception_sender(struct reception *, const char *sender);
-/* It was rewritten. */
+/* The sender was rewritten. */
 
 void reception_name(struct reception *); /* give it its id, unless it has one */
 
@@ -89,7 +89,7 @@ enum response reception_end(struct session *);
 /* All has come: RESPONSE_OK, or why it is refused. */
 
 bool reception_stages(struct session *);
-/* It is to pass stages before it is stored: there is a passage, to be run. After RESPONSE_OK. */
+/* The message is to pass stages before it is stored: there is a passage, to be run. After RESPONSE_OK. */
 
 struct envelope *reception_envelope(const struct session *); /* wherever it is */
 

@@ -137,7 +137,7 @@ static bool run_session(struct session *s)
 	return true;
 }
 
-/* It waits no more: use the input that came meanwhile. One without a client ends, unless it waits
+/* The session waits no more: use the input that came meanwhile. One without a client ends, unless it waits
  * again. */
 static void go_on_after_wait(struct session *s)
 {

@@ -166,7 +166,7 @@ static void post_answer(struct socketmaps *m, uint64_t ticket, bool of_asker,
 	loop_post(m->loop, &a->answer.note);
 }
 
-/* It is freed. */
+/* The question is freed. */
 static void answer_question(struct socketmaps *m, struct question *q, enum socketmap_result result,
 			    const char *text)
 {
@@ -187,6 +187,7 @@ static struct question *take_waiting(struct server *s)
 	if (!first)
 		return NULL;
 	list_remove(first);
+	assert(s->nwaiting > 0);
 	s->nwaiting--;
 	return list_entry(first, struct question, link);
 }

@@ -67,7 +67,7 @@ static enum response judge_recipient(struct session *s, struct mailaddr *to)
 	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
 
-/* It was refused, but the client has done nothing wrong: who takes the code at its word comes again with it. */
+/* The recipient was refused, but the client has done nothing wrong: who takes the code at its word comes again with it. */
 static void forgive_error(struct session *s)
 {
 	if (s->tx->overshoot++ < OVERSHOOT_MAX)
@@ -293,7 +293,7 @@ static void take_postmaster(struct session *s, const struct mailaddr *to, struct
 	ask_access(s, to, w);
 }
 
-/* It may be one, as far as limits and the address itself are concerned. */
+/* The recipient may be taken, as far as limits and the address itself are concerned. */
 static void admit_recipient(struct session *s, const struct mailaddr *to, struct rcpt_wanted *w)
 {
 	if (w->postmaster)

@@ -126,7 +126,7 @@ static void log_client(const struct session *s, const struct said *k, const unio
 		  k->known[DESTPORT] ? log_number((int64_t)k->destination_port) : NULL, NULL);
 }
 
-/* It counts among the connections of its client now. False: of those there are too many. */
+/* The session counts among the connections of its client now. False: of those there are too many. */
 static bool change_client(struct session *s, const union address *client)
 {
 	struct clients *all = s->worker->clients;

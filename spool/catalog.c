@@ -110,6 +110,7 @@ static struct catalog_page *add_page(struct catalog *c, size_t at)
 
 static void remove_page(struct catalog *c, size_t at)
 {
+	assert(at < c->n);
 	free(c->page[at]);
 	c->n--;
 	memmove(&c->page[at], &c->page[at + 1], (c->n - at) * sizeof(struct catalog_page *));

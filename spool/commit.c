@@ -131,7 +131,7 @@ static void refuse_stores(struct spool *s, bool all)
 	}
 }
 
-/* They make room, or try to: if that fails, nothing is lost by not moving. */
+/* Moves make room, or try to: if that fails, nothing is lost by not moving. */
 static void forget_moves(struct spool *s)
 {
 	list_each (link, tmp, &s->todo) {

@@ -33,7 +33,7 @@ bool copy_wait_may_start(const struct spool *, const struct spool_store *);
 bool copy_wait_must(const struct spool *, const struct op *);
 
 void copy_wait_add(struct spool *, struct op *);
-/* It is synced, and waits now. */
+/* The op is synced, and waits now. */
 
 void copy_wait_ask(struct spool *); /* at the end of a batch in which some began to wait */
 void copy_wait_receive(struct spool *, struct note *);

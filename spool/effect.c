@@ -127,6 +127,7 @@ static struct stub *stub_of(struct spool *s, const struct op *op)
 static void apply_store(struct spool *s, struct op *op)
 {
 	struct spool_store *store = op->store;
+	assert(!op->stub && !op->effective && store->envelope);
 	struct stub *stub = op->stub = stub_of(s, op);
 	log_release(&store->log);
 	store->id = stub->id;
@@ -216,7 +217,7 @@ static void tell_moved(struct spool *s, const struct op *op)
 	loop_post(s->qmgr, &m->note);
 }
 
-/* It is synced in the same batch, so that it settles at once. */
+/* A move is synced in the same batch, so that it settles at once. */
 static void apply_move(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
@@ -248,6 +249,7 @@ void effect_written(struct spool *s, struct op *op)
 		apply_start(s, op);
 		break;
 	case OP_DELIVERED:
+		assert(!op->effective && op->delivered && op->stub->work);
 		work_hold(op->stub->work, &op->at);
 		work_add(op->stub->work, op->delivered);
 		op->delivered = NULL;
@@ -292,6 +294,7 @@ static void drop_message(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	char name[IDENT_TEXT];
+	assert(stub->state == STUB_GONE);
 	let_go(s, &stub->envelope);
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {

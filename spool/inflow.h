@@ -54,7 +54,7 @@ void inflow_add(struct inflow *,
 void inflow_remove(struct inflow *, struct stub *);
 
 bool inflow_may(const struct inflow *, uint16_t row, int64_t nfree);
-/* It may have another place; nfree: how many there are. */
+/* The row may have another place; nfree: how many there are. */
 
 bool inflow_spare(const struct inflow *, int64_t nfree);
 /* Mail that has been tried before may have one: it leaves the last tenth of the places to what is new. */
@@ -62,7 +62,7 @@ bool inflow_spare(const struct inflow *, int64_t nfree);
 struct stub *inflow_first(const struct inflow *, int64_t nfree); /* NULL: none may be taken up */
 
 void inflow_served(struct inflow *, uint16_t row);
-/* It has a turn: the first that waits there is taken up. */
+/* The row has a turn: the first that waits there is taken up. */
 
 void inflow_hold(struct inflow *, uint16_t row); /* it has a place more */
 void inflow_let_go(struct inflow *, uint16_t row);

@@ -67,7 +67,7 @@ void journal_prepare(struct journal *, int64_t now_ms);
 /* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
 
 bool journal_plan_next(struct journal *, int64_t now_ms, struct journal_plan *);
-/* It is time to make the next segment, and nobody does: it is planned now, and journal_planned() is to follow. After one
+/* Time has come to make the next segment, and nobody does: it is planned now, and journal_planned() is to follow. After one
  * that could not be made, not before a second has passed. */
 
 struct segment *journal_make_planned(int folder, const struct journal_plan *);
@@ -111,7 +111,7 @@ uint64_t journal_open_bytes(const struct journal *, uint64_t *live_bytes);
 /* The same of those that are written to: up to where they are filled. */
 
 bool journal_open_segment(const struct journal *, const struct segment *);
-/* It is some lane's current or next. */
+/* The segment is some lane's current or next. */
 
 uint64_t journal_bytes(const struct journal *, uint64_t *live_bytes); /* of closed segments */
 

@@ -78,7 +78,7 @@ static bool take_lock(struct spool *s, struct buf *error)
 	return false;
 }
 
-/* It is there as a whole or not at all: half of it would be a format that nobody knows. */
+/* The file is there as a whole or not at all: half of it would be a format that nobody knows. */
 static bool write_format(const struct spool *s)
 {
 	char text[32];

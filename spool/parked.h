@@ -27,10 +27,10 @@ void parked_init(struct parked *);
 void parked_fini(struct parked *);
 
 void parked_enter(struct parked *, struct stub *, uint16_t site, bool parked);
-/* It has just been deferred, and is mail of this site. Nothing for site 0. */
+/* The message has just been deferred, and is mail of this site. Nothing for site 0. */
 
 void parked_end(struct parked *, struct stub *);
-/* It waits for its site no longer, if it did; it is still deferred, and still mail of that site. */
+/* The message waits for its site no longer, if it did; it is still deferred, and still mail of that site. */
 
 void parked_leave(struct parked *, struct stub *); /* it is deferred no longer */
 

@@ -62,7 +62,7 @@ uint64_t payload_get_finish(const void *, size_t len);
 
 void payload_put_finish_to(struct buf *, uint32_t generation);
 bool payload_get_finish_to(const void *, size_t len, uint32_t *generation);
-/* It ends envelopes up to that generation, and what comes later under the same id lives. Without, it ends all. */
+/* The record ends envelopes up to that generation, and what comes later under the same id lives. Without, it ends all. */
 
 void payload_put_delivery(struct buf *, const struct spool_delivered *, uint32_t generation);
 struct spool_delivered *payload_get_delivery(uint64_t id, const void *, size_t len,

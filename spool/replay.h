@@ -41,7 +41,7 @@ struct replay {
 
 void replay_record(struct replay *, struct segment *, const struct scan *);
 void replay_said(struct replay *, const struct segment *);
-/* It has been read, and up to where it was synced is known. */
+/* The segment has been read, and up to where it was synced is known. */
 
 void replay_end_all(struct replay *);
 /* All has been read: of two that were stored together, and of which the power has taken one, there is none. */

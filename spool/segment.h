@@ -72,7 +72,7 @@ struct segment *segment_adopt(int folder, const char *name, uint64_t seq, uint32
 /* The same of a file that is there, with the room that it has, whatever lies in it. */
 
 bool segment_seal(struct segment *, uint64_t offset);
-/* It ends there, whatever follows: say so on disk, synced, and give back the room behind. */
+/* The segment ends there, whatever follows: say so on disk, synced, and give back the room behind. */
 
 bool segment_fill(struct segment *, uint64_t from, uint64_t to);
 /* What lies there is known to be wrong: make it one right record that says nothing. Not synced. */

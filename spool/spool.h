@@ -297,7 +297,7 @@ ssize_t spool_file_read(const struct spool_file *, uint64_t offset, void *to, si
 /* What was written, while whoever writes it has it; as content_read(). */
 
 void spool_file_unname(struct spool_file *);
-/* It makes room for another file of the same message, and can still be read; it is not to be stored. */
+/* The file makes room for another of the same message, and can still be read; it is not to be stored. */
 
 void spool_file_discard(struct spool_file **); /* the message did not come to be */
 
@@ -313,7 +313,7 @@ bool spool_accepting(const struct spool *);
  * hint. */
 
 bool spool_uncopied(const struct spool *);
-/* It is refused since the queue's copy is away (replicate.h). Any thread; a hint. */
+/* New mail is refused since the queue's copy is away (replicate.h). Any thread; a hint. */
 
 bool spool_behind(const struct spool *, const char *flow);
 /* True from when messages of this flow wait since it has its share of the active ones, until none

@@ -73,7 +73,7 @@ struct sts_domain *sts_table_get(struct sts_table *, const char *name);
 /* The one of that name, made where there is none, as the newest of its kind. */
 
 void sts_table_set(struct sts_table *, struct sts_domain *, struct sts_policy *);
-/* It has this policy, whose reference is taken; NULL: none any more. */
+/* The domain has this policy, whose reference is taken; NULL: none any more. */
 
 void sts_table_trim(struct sts_table *);
 /* Keep to the bounds. Any domain that is at rest may be gone afterwards. */

@@ -329,6 +329,7 @@ void queue_job_answer(struct spool_command *c)
 void queue_job_sites(struct dest_command *c)
 {
 	struct queue_job *j = c->owner;
+	assert(j->in_flight > 0);
 	j->in_flight--;
 	queue_sites_learn(j->sites, c);
 	dest_command_free(&c);

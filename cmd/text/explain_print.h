@@ -25,7 +25,7 @@ void explain_print_spooled(struct buf *to, const struct spool_row *,
 /* answered: that question; or NULL. */
 
 bool explain_print_of_suspension(const struct verdict *last);
-/* It was put off since the operator had suspended where it goes. NULL is allowed. */
+/* The recipient was put off since the operator had suspended where it goes. NULL is allowed. */
 
 bool explain_print_of_flow(const struct verdict *last);
 /* Likewise, since the operator had suspended whose mail it is. */

@@ -102,7 +102,7 @@ void conn_forget(struct destdb *, struct conn *);
 /* conn_events.c */
 
 void conn_abandon(struct destdb *, struct conn *);
-/* It has not become ready, and its place is wanted: the host counts as failed. */
+/* The connection has not become ready, and its place is wanted: the host counts as failed. */
 
 void conn_on_slow(struct connection_slow *);
 void conn_on_ready(struct connection_ready *);

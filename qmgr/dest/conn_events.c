@@ -140,7 +140,7 @@ void conn_on_ready(struct connection_ready *ready)
 	free(ready);
 }
 
-/* It came back untouched too often: deferred. */
+/* The entry came back untouched too often: deferred. */
 static void give_up(const struct conn *c, struct entry *e)
 {
 	struct site *s = c->site;
@@ -243,7 +243,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	db->thread.check(w);
 }
 
-/* It never became ready, or was lost before it carried anything. */
+/* The connection never became ready, or was lost before it carried anything. */
 static void was_useless(struct destdb *db, struct conn *c, struct verdict *why)
 {
 	struct host *h = c->host;
@@ -280,7 +280,7 @@ static bool none_serves(const struct site *s)
 	return destdb_group(s->hosts, s->nhost, &end) < 0;
 }
 
-/* It served, and would take no mail: the site's pace sees to that. */
+/* The connection served, and would take no mail: the site's pace sees to that. */
 static bool was_told(const struct conn *c, const struct connection_open *open)
 {
 	return open->was_ready && open->why->code == 421 && site_pace_rules(c->site, c->host);

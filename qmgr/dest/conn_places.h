@@ -22,7 +22,7 @@ void conn_learn(struct conn *,
 		const struct delivery *); /* from what came back: depth, limits, speed */
 
 bool conn_yields(const struct conn *);
-/* It has carried CONN_TURN messages for its site, and another has mail for its host and no connection
+/* The connection has carried CONN_TURN messages for its site, and another has mail for its host and no connection
  * at all: when it is idle it is that site's. */
 
 int64_t conn_waited_us(const struct conn *);

@@ -180,7 +180,7 @@ void host_paced(struct host *, double rate, int64_t since_ms, struct verdict *wh
 
 void host_probe(struct host *); /* a probe is under way */
 void host_probe_missed(struct host *, int64_t now_ms);
-/* It has ended without an answer, and nothing else is under way: another is due soon. */
+/* The probe has ended without an answer, and nothing else is under way: another is due soon. */
 void host_recall_out(struct host *, int64_t retry_ms);
 /* So it was when the process ended; retry_ms 0: a probe is due. */
 
@@ -225,18 +225,18 @@ int64_t host_plain_until_ms(const struct host *, const char *name); /* 0: never 
 enum connection_mode host_mode(const struct host *, int64_t now_ms);
 void host_confused(struct host *, enum connection_mode next, struct verdict *why, const char *name,
 		   int64_t now_ms);
-/* It lost count, was hurried, or choked on a ClientHello: the next connection is to be in this mode, and in that which it was
+/* The host lost count, was hurried, or choked on a ClientHello: the next connection is to be in this mode, and in that which it was
  * in. why may be NULL. Logged when that is news. */
 
 int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */
 void host_takes_messages(struct host *, int messages, int64_t now_ms);
-/* It takes no more on one connection. */
+/* The host takes no more on one connection. */
 
 void host_hung_up(struct host *, int messages);
-/* It ended a connection on which it had answered so many: known with the first message that is in doubt by that. */
+/* The host ended a connection on which it had answered so many: known with the first message that is in doubt by that. */
 
 void host_ended_after(struct host *, int messages, int64_t now_ms);
-/* It ended a connection with others under way: two in a row after as many mean that it takes no more. */
+/* The host ended a connection with others under way: two in a row after as many mean that it takes no more. */
 
 bool host_stale(const struct host *, int64_t now_ms);
 /* Nobody uses it, and nothing that is known about it is worth keeping. */

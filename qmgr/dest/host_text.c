@@ -163,7 +163,7 @@ static void read_mode(struct host *h, const char *line, struct buf *room)
 	}
 }
 
-/* It was out: its probe is due when it was to be, or now. */
+/* The host was out: its probe is due when it was to be, or now. */
 static void read_failures(struct host *h, const char *line, struct buf *room)
 {
 	h->failures = (int)fields_measured(line, "failures", room, HOST_COUNT_MAX);

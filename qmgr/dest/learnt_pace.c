@@ -190,7 +190,7 @@ static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 				     p->guess * smaller_of(guessing, guessing_most * p->rate));
 }
 
-/* It is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
+/* Mail is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
  * nothing is known: it goes on as it was asked. */
 static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 {

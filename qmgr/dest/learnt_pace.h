@@ -78,7 +78,7 @@ bool learnt_pace_taken(struct learnt_pace *, unsigned era, int64_t now_ms);
 /* One that began in that era was taken. True: the state is another. */
 
 bool learnt_pace_refused(struct learnt_pace *, unsigned era, int64_t now_ms, int64_t most_ms);
-/* It was refused, by the host. most_ms: it is asked at least as often. True: the pace was cut. */
+/* A message was refused, by the host. most_ms: the host is asked at least as often. True: the pace was cut. */
 
 void learnt_pace_home(struct learnt_pace *); /* nothing is under way */
 

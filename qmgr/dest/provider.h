@@ -56,7 +56,7 @@ void provider_configure(struct destdb *);
 /* Another configuration is in force: all sites join as it has it. */
 
 bool provider_known(const struct destdb *, const char *name);
-/* It has sites, or a section. */
+/* The provider has sites, or a section. */
 
 void provider_forget_pace(struct destdb *, const char *name);
 /* Also where no site has it now. */

@@ -28,7 +28,7 @@ struct remembered {
 };
 
 void remembered_keep(const struct site *);
-/* It goes, or is to be written down; what it is not any more is forgotten. */
+/* The site goes, or is to be written down; what it is not any more is forgotten. */
 
 void remembered_recall(struct site *);			/* it is new: its window is as it was */
 void remembered_keep_provider(const struct provider *); /* the same, of its pace */

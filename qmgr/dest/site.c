@@ -29,6 +29,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 {
 	char *key = mem_printf("%s %s", t->title, name);
 	struct site *s;
+	assert(loop_is_ours(db->sched->loop));
 	HASH_FIND_STR(db->sites, key, s);
 	if (s) {
 		free(key);

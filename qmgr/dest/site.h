@@ -210,7 +210,7 @@ void site_reserved(struct destdb *, struct sharing_want *); /* the answer; takes
 /* site_waiting.c */
 
 void site_wait_for_hosts(struct site *);
-/* It could use a connection to any of them: host->full. */
+/* The site could use a connection to any of its hosts: host->full. */
 
 void site_wait_no_more(struct site *);
 
@@ -219,7 +219,7 @@ void site_feed_waiting_for(struct host *);
  * one, all. */
 
 void site_pass_on(struct site *);
-/* It has looked: what it makes no use of, and its own idle connections, are for the next. */
+/* The site has looked: what it makes no use of, and its own idle connections, are for the next. */
 
 /* site_window.c */
 
@@ -239,7 +239,7 @@ void site_revive(struct site *);
 /* Something worked: if it was dead, it is no more. */
 
 void site_host_changed(struct host *);
-/* It is out, or back: its sites look. */
+/* The host is out, or back: its sites look. */
 
 /* site_refusal.c */
 
@@ -254,7 +254,7 @@ void site_see_to_health(struct site *);
  * what waits is parked. */
 
 void site_call_back(struct site *);
-/* It is alive: have parked mail come back, in slices that grow as it is delivered. */
+/* The site is alive: have parked mail come back, in slices that grow as it is delivered. */
 
 void site_called_back(struct destdb *, struct spool_unpark *);
 /* The spool's answer. */

@@ -75,7 +75,7 @@ static bool is_of_host(struct site *s, const struct entry *e, const struct verdi
 	}
 }
 
-/* It may try again at the pace, without an attempt counted. */
+/* The entry may try again at the pace, without an attempt counted. */
 static bool may_go_back(const struct site *s, struct entry *e)
 {
 	int64_t most = s->queue.transport->settings->pace_retries;

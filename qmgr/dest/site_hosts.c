@@ -6,7 +6,7 @@
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 
-/* It may open another connection: of the best of its hosts, ask for all that it would use. */
+/* The site may open another connection: of the best of its hosts, ask for all that it would use. */
 static void ask_for_leases(const struct site *s)
 {
 	int64_t limit = s->queue.transport->settings->host_connection_limit;

@@ -85,7 +85,7 @@ void site_hour_verdict(struct site *s, enum verdict_class class)
 						   : SITE_HOUR_DEFERRED);
 }
 
-/* It may have been counted last some steps ago. */
+/* The hour may have been counted last some steps ago. */
 static uint32_t counted_in_step(const struct site_hour *h, int64_t step, enum site_hour_count what)
 {
 	bool kept = step <= h->last && step >= oldest_kept(h->first, h->last);

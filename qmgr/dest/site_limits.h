@@ -46,7 +46,7 @@ struct limit site_limits_to_connect(const struct site *, const struct peer *);
 /* Of another connection, of a site that is well. */
 
 bool site_limits_has(enum constraint);
-/* It is a row of these tables. */
+/* The constraint is a row of these tables. */
 
 bool site_limits_silent(const struct site *);
 /* Its hosts have never answered, and have had time to: it has as many connections as it may until then. */

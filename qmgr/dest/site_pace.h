@@ -75,13 +75,13 @@ void site_pace_log(struct site *);
 /* site_answers.c */
 
 bool site_pace_rules(const struct site *, const struct host *);
-/* It is the site's pace that a refusal of this host cuts: no other host takes its mail. */
+/* The site's pace is what a refusal of this host cuts: no other host takes its mail. */
 
 void site_pace_answered(struct conn *, struct entry *, struct delivery *);
-/* It came back with verdicts: those that are to be tried again at the pace are taken away. */
+/* The delivery came back with verdicts: those that are to be tried again at the pace are taken away. */
 
 bool site_pace_told(struct conn *, struct entry *, struct delivery *);
-/* It came back untouched, for the host would have none of it (delivery.refusal). False: it is to be deferred with that. */
+/* The delivery came back untouched, for the host would have none of it (delivery.refusal). False: it is to be deferred with that. */
 
 void site_pace_heard(struct host *); /* another node was refused: host->pace */
 void site_pace_age(struct site *);   /* forget what is a day old */

@@ -88,7 +88,7 @@ static bool another_is_sooner(const struct conn *c)
 	return speed_worth_connecting(&c->host->speed, c->busy, conn_waited_us(c));
 }
 
-/* It may have another connection, or one is being opened for it that is heard of. */
+/* The site may have another connection, or one is being opened for it that is heard of. */
 static bool may_connect(const struct site *s, const struct peer *p)
 {
 	enum constraint c = site_limits_to_connect(s, p).constraint;

@@ -138,7 +138,7 @@ static void wake_again(struct source *o)
 		timer_start(&o->db->sched->loop->timers, &o->again, first_ms);
 }
 
-/* It is tried again, if something is to go from it. */
+/* The source is tried again, if something is to go from it. */
 static void on_again(void *owner)
 {
 	struct source *o = owner;
@@ -330,6 +330,7 @@ void source_join(struct site *s, const char *name)
 void source_leave(struct site *s)
 {
 	source_wait_no_more(s);
+	assert(!s->source || s->source->sites > 0);
 	if (s->source)
 		s->source->sites--;
 	s->source = NULL;

@@ -85,17 +85,17 @@ void source_refused(struct site *, const struct verdict *why); /* with such a re
 void source_taken(struct site *, const struct delivery *);     /* a message was */
 
 bool source_on_trial(const struct site *);
-/* It was refused, and nothing was taken since: one message at a time asks. */
+/* The source was refused there, and nothing was taken since: one message at a time asks. */
 
 void source_forget(struct site *); /* that it was refused */
 
 bool source_shut(const struct site *);
-/* It is refused there, or missing: another is to be chosen, if there is one. */
+/* The source is refused there, or missing: another is to be chosen, if there is one. */
 
 int64_t source_shut_until_ms(const struct site *); /* steady clock: refused until then; or 0 */
 
 bool source_bar_kept(const struct source_bar *, int64_t now_ms);
-/* It was refused lately, and has been tried again since in vain or not at all. */
+/* The source was refused lately, and has been tried again since in vain or not at all. */
 
 bool source_keeps(const struct site *);
 /* So it was at this site, which is not to be collected. */

@@ -51,13 +51,13 @@ struct suspended {
 const char *suspend_kind_name(enum suspend_kind);
 
 bool suspend_site_is(const struct site *, const char *name);
-/* It is its name, or that behind its transport's, with its source or without. */
+/* The name is the site's, or that behind its transport's, with its source or without. */
 
 bool suspend_host_is(const struct host *, const char *name);
-/* It is its address, address:port, or [address]:port. */
+/* The name is the host's address, address:port, or [address]:port. */
 
 bool suspend_site_host_is(const struct site_host *, const char *name);
-/* It is what the site calls it, with address and port or without, or its host is meant. */
+/* The name is what the site calls the host, with address and port or without, or its host is meant. */
 
 bool suspend_means_host(const struct host *, const char *name);
 /* The same of any site that has it. */

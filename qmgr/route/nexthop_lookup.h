@@ -77,7 +77,7 @@ bool nexthop_lookup_by_mx(const struct route *, const char *address);
 
 void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,
 			  const struct nexthop_edge *);
-/* It must be idle. */
+/* The look-up must be idle. */
 
 bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
 /* Takes the answer. True: it was the last. */

@@ -50,7 +50,7 @@ void backlog_bar(
 	struct backlog
 		*); /* it waits no more: its flow is barred; the queue is quiet if it was the last */
 void backlog_unbar(struct backlog *);
-/* It waits again: its flow is not barred any more. */
+/* The backlog waits again: its flow is not barred any more. */
 
 void backlog_hide(struct queue *);
 /* Nobody stands for it in the order of its transport: before its state changes. */

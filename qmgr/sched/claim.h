@@ -50,7 +50,7 @@ void claim_count(struct claim *, int64_t n); /* so many more are under way; belo
 void claim_served(struct claim *);	     /* it has had a turn of the transport's */
 
 void claim_rank(struct claim *, enum queue_state);
-/* It may have got its first queue of this state, or lost the last. */
+/* The claim may have got its first queue of this state, or lost the last. */
 
 struct claim *claim_first(const struct transport *, bool may_open, enum queue_state *);
 /* Whose turn it is, and at a queue of which state; NULL: nobody's. may_open: queues that want to grow count. */

@@ -143,7 +143,7 @@ static void count_selected(struct peer *p)
 	flow_rate_count(p->job->work->flow);
 }
 
-/* It is listed already as one that waits. */
+/* The peer is listed already as one that waits. */
 static void uncount_selected(struct peer *p)
 {
 	assert(p->job->selected > 0);

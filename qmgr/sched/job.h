@@ -123,7 +123,7 @@ void job_left_place(struct job *);
 /* One of its entries is no longer on a connection. */
 
 void job_put_back(struct entry *);
-/* It was not delivered and not deferred, and is in no list: first in its peer again. */
+/* The entry was not delivered and not deferred, and is in no list: first in its peer again. */
 
 void job_entry_done(struct entry *);
 /* Free an entry that is in no list. */

@@ -37,7 +37,7 @@ void pool_return(struct job *);
 /* What it does not use goes to the first unread job, unless that is itself, or to the transport. */
 
 void pool_preempted(struct job *);
-/* It slipped past another: if it is unread, it gets a part of the extra pool. */
+/* The job slipped past another: if it is unread, it gets a part of the extra pool. */
 
 int64_t pool_room(struct scheduler *); /* recipients that may be read, by the bound of all */
 int64_t pool_transport_room(const struct transport *);

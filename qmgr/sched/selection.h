@@ -40,7 +40,7 @@ void selection_update(struct peer *);
 /* The number of its entries that can be selected has changed. */
 
 void selection_retire(struct job *);
-/* It leaves the stack. Harmless on one that is not in it. */
+/* The job leaves the stack. Harmless on one that is not in it. */
 
 void selection_set(struct queue *, enum queue_state);
 

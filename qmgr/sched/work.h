@@ -36,7 +36,7 @@ static inline uint64_t work_rank(const struct work *w)
 }
 
 void work_begin(struct work *, struct scheduler *, struct envelope *, struct content *);
-/* It is the youngest. */
+/* The work is the youngest. */
 
 void work_end(struct work *, struct scheduler *);
 /* Nothing of it is in memory. Frees its jobs. */

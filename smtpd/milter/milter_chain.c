@@ -317,7 +317,7 @@ bool milter_chain_go_on(struct milter_chain *c)
 	return run_filters(c);
 }
 
-/* It owes an answer, to what nobody asks any more; or has to be told that the message is none. */
+/* The filter owes an answer, to what nobody asks any more; or has to be told that the message is none. */
 static void end_message(struct filter *f)
 {
 	if (f->link && f->link->ready && f->link->engine.state != MILTER_IDLE) {

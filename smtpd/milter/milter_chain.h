@@ -50,7 +50,7 @@ struct milter_edges {
 	const char *(*change)(void *owner, const struct milter_answer *);
 	/* Keep what the filter wants changed. A sentence: that can not be, and is a fault of the filter's. */
 	int (*changed)(void *owner, const char *filter);
-	/* It has said its last word: make the changes. An errno, or 0. */
+	/* The filter has said its last word: make the changes. An errno, or 0. */
 	void (*unchanged)(void *owner); /* forget them */
 	void (*tell)(void *owner, const char *filter, const char *action, const char *reason);
 	/* For the log; reason may be NULL. */

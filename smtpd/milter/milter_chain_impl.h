@@ -75,7 +75,7 @@ enum step milter_filter_refuse(struct filter *, const char *reply); /* that is t
 enum step milter_filter_broken(struct filter *, int error);	    /* likewise */
 void milter_filter_write_off(struct filter *, const char *why);	    /* for this message; say so */
 enum step milter_filter_failed(struct filter *, const char *why);
-/* It is no good: drop it, and do what is said for that. */
+/* The filter is no good: drop it, and do what is said for that. */
 
 bool milter_filter_obey(struct filter *, enum milter_event, const struct milter_answer *,
 			enum step *);

@@ -53,9 +53,9 @@ void milter_health_take(const char *name, struct milter_health *);
 void milter_health_fini(struct milter_health *);
 
 void milter_health_begin(const struct conf_milter *);
-/* It is in the configuration from now on: it works, until it is found not to. */
+/* The filter is in the configuration from now on: it works, until it is found not to. */
 
 void milter_health_forget(const char *name);
-/* It is there no more, and is not heard of until it begins again. */
+/* The filter is there no more, and is not heard of until it begins again. */
 
 #endif

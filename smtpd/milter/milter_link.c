@@ -107,7 +107,7 @@ static int64_t least_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* It has given a sign of life. */
+/* The filter has given a sign of life. */
 static void restart_deadline(struct milter_link *l)
 {
 	int64_t left = l->until_ms - clock_steady_ms();
@@ -246,6 +246,7 @@ static struct milter_link *take_idle(struct milter_site *s)
 		return NULL;
 	struct milter_link *l = list_entry(first, struct milter_link, link);
 	list_remove(&l->link);
+	assert(s->nidle > 0);
 	s->nidle--;
 	timer_stop(&loop_of(l)->timers, &l->deadline);
 	l->reused = true;
@@ -342,6 +343,7 @@ void milter_link_drop(struct milter_link **lp)
 		return;
 	magic_check(l, LINK_MAGIC);
 	timer_stop(&loop_of(l)->timers, &l->deadline);
+	assert(l->owner || l->site->nidle > 0);
 	if (!l->owner)
 		l->site->nidle--;
 	list_remove(&l->link);
@@ -353,6 +355,7 @@ void milter_link_drop(struct milter_link **lp)
 	}
 	milter_engine_fini(&l->engine);
 	descriptors_give(DESCRIPTORS_CLIENTS);
+	assert(l->site->nlink > 0);
 	l->site->nlink--;
 	magic_clear(l);
 	free(l);

@@ -78,7 +78,7 @@ struct buf *
 milter_link_out(struct milter_link *); /* for macros: what is sent with the next event */
 
 bool milter_link_full(struct milter_link *);
-/* It does not read: wait for DRAINED before more is sent. */
+/* The filter does not read: wait for DRAINED before more is sent. */
 
 void milter_link_patience(struct milter_link *);
 /* From now on it may take MILTER_PATIENCE_TIMES its timeout, for all that it is asked until this is
@@ -87,7 +87,7 @@ void milter_link_patience(struct milter_link *);
 void milter_link_abort(struct milter_link *); /* the message has come to nothing */
 
 void milter_link_put(struct milter_link **);
-/* It was ready, and owes no answer: for another client. Otherwise it is dropped. NULL is allowed. */
+/* The link was ready, and owes no answer: for another client. Otherwise it is dropped. NULL is allowed. */
 
 void milter_link_drop(struct milter_link **);
 
