@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It is whole where there are no faults. */
+/* The configuration is whole where there are no faults. */
 static struct conf *build_and_check(const struct conf_file *from, const char *file, unsigned with,
 				    struct buf *errors, struct conf_faults *faults)
 {

@@ -86,7 +86,7 @@ static void check_archive(struct check *c, const struct conf_archive *a)
 		FAULT(c, &a->sender, -1, 1, "archive: sender \"%s\" is not an address", a->sender);
 }
 
-/* It goes into a header. */
+/* The address goes into a header. */
 static void check_report(struct check *c, const struct conf_tls_report *r)
 {
 	if (*r->from && !is_mailbox(r->from, false))

@@ -51,7 +51,7 @@ static bool parse_port(const char *text, int *port)
 	return len > 0 && strspn(text, "0123456789") == len && *port >= 1 && *port <= 65535;
 }
 
-/* It has no MX, and no port. */
+/* A socket has no MX, and no port. */
 static bool parse_socket(const char *text, char **host, bool *bracketed)
 {
 	union address a;

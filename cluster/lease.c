@@ -21,7 +21,7 @@ static int64_t equal_part(const struct lease *l, const struct lease_view *v)
 	return larger_of(1, l->limit / v->nodes);
 }
 
-/* It counts as held from now on, whatever the holder tells before it has heard of it. */
+/* The lease counts as held from now on, whatever the holder tells before it has heard of it. */
 static void raise_to(struct lease *l, int64_t allowed)
 {
 	if (allowed <= l->hold)

@@ -71,7 +71,7 @@ const char *resp_fault(const struct resp *r)
 void resp_put(struct buf *out, int n, const char *const arg[], const size_t len[])
 {
 	char *text = NULL;
-	/* It changes neither: its prototype lacks the second const. */
+	/* The library changes neither: its prototype lacks the second const. */
 	long long got = redisFormatCommandArgv(&text, n, (const char **)(uintptr_t)arg, len);
 	if (got < 0) {
 		fputs("sluice: hiredis has no memory\n", stderr);

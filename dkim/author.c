@@ -29,7 +29,7 @@ static bool may_send_as(const struct passage *p, const char *address)
 	const struct conf *c = p->conf;
 	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
 		return true;
-	/* It may be a server that knows: it was asked of the sender. */
+	/* The table may be a server that knows: it was asked of the sender. */
 	if (p->own && strcmp(p->own, address) == 0)
 		return true;
 	return users_may_send(c, p->login, address);

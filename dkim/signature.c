@@ -197,7 +197,7 @@ static size_t sign_text(const struct conf_dkim *d, const struct buf *text,
 	}
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
 	bool ok = c && EVP_MD_CTX_copy_ex(c, d->signing) == 1;
-	/* It is not gone on with, so that OpenSSL need not copy it once more. */
+	/* The digest is not gone on with, so that OpenSSL need not copy it once more. */
 	if (ok)
 		EVP_MD_CTX_set_flags(c, EVP_MD_CTX_FLAG_FINALISE);
 	ok = ok && EVP_DigestSign(c, to, &size, what, len) == 1;

@@ -67,7 +67,7 @@ static void say_refused(const struct events *e, int64_t n, const char *why)
 		  "reason", why, "refused", log_number(n), NULL);
 }
 
-/* They are the receiver's, or nobody's: there is room for others. */
+/* The lines are the receiver's, or nobody's: there is room for others. */
 static int64_t forget_lines(struct events *e, size_t len, enum metric as)
 {
 	int64_t n = count_lines(buf_data(&e->waiting), len);
@@ -235,7 +235,7 @@ void events_recall(struct events *e, const char *text)
 {
 	size_t len = strlen(text);
 	int64_t n = count_lines(text, len);
-	/* It was within the room that there was; what comes next waits for less of it. */
+	/* The last line was within the room that there was; what comes next waits for less of it. */
 	if (!event_line_room_take(len)) {
 		metrics_add(METRIC_events_lost, n);
 		log_event(LOG_LEVEL_WARNING, "events", "state", "lost", "lost", log_number(n),

@@ -33,7 +33,7 @@ static bool connect_to(struct receiver *r)
 	return r->fd >= 0 && connect(r->fd, (struct sockaddr *)&to, sizeof to) == 0;
 }
 
-/* It says nothing, so that what can be read is its end. */
+/* The receiver says nothing, so that what can be read is its end. */
 static bool has_ended(const struct receiver *r)
 {
 	char byte;

@@ -182,7 +182,7 @@ bool goals_reached(struct goals *g, struct copies *c)
 	for (; g->n > 0; g->n--) {
 		const struct goal *goal = &g->of[g->n - 1];
 		const struct copy *f = copies_find(c, goal->key.of, goal->key.large);
-		/* It may have been cut since. */
+		/* The file may have been cut since. */
 		if (f && !f->gone && f->acked < goal->end && f->acked < f->end)
 			return false;
 	}

@@ -107,7 +107,7 @@ void orders_done(struct orders *o)
 	o->covered -= o->covered > 0;
 }
 
-/* They wait behind all others. */
+/* Those that go wait behind all others. */
 bool orders_any_gone(const struct orders *o)
 {
 	return o->n > 0 && order_of(o->queue.prev)->kind == ORDER_GONE;

@@ -46,7 +46,7 @@ static bool failed_here(struct buf *error, const char *what)
 	return false;
 }
 
-/* It only keeps room. */
+/* A spare only keeps room. */
 static bool is_spare(const natsMsg *m)
 {
 	const char *dot = strrchr(natsMsg_GetSubject(m), '.');
@@ -67,7 +67,7 @@ static bool keep_messages(natsMsgList *list, int file, uint64_t *at)
 	return ok;
 }
 
-/* They are in memory together. */
+/* The messages of a batch are in memory together. */
 static int batch_of(uint64_t bytes, int messages)
 {
 	uint64_t n = BATCH_BYTES * (uint64_t)messages / (bytes + 1);
@@ -156,7 +156,7 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 	return ok;
 }
 
-/* It is written last. */
+/* The origin is written last. */
 static bool write_origin(const struct harvest *h, int folder)
 {
 	char text[100];
@@ -196,7 +196,7 @@ bool harvest_origin(struct harvest_origin *of, const char *spool, const char *na
 	return ok;
 }
 
-/* It was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
+/* The folder was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
 static bool is_ours(struct harvest *h, int folder)
 {
 	struct harvest_origin of;

@@ -307,7 +307,7 @@ static bool waits_for_beat(struct replica *r)
 	return true;
 }
 
-/* It has become less since, as what is dead here need not be sent; or there is room that nobody has promised. */
+/* The log has become less since, as what is dead here need not be sent; or there is room that nobody has promised. */
 static bool log_waits(struct replica *r)
 {
 	if (r->room != ROOM_FOR_OTHERS || r->phase != PHASE_RUNNING)

@@ -108,7 +108,7 @@ static const char *part_name(uint64_t id, char name[PART_NAME])
 	return name;
 }
 
-/* It has its name when it is whole. */
+/* The file has its name when it is whole. */
 static bool put_large(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
 {
 	char name[IDENT_TEXT], part[PART_NAME];

@@ -64,7 +64,7 @@ static struct delivery *take_first(struct client *c)
 	return d;
 }
 
-/* It is ready, or will never be. */
+/* The connection is ready, or will never be. */
 static void stop_waiting(struct client *c)
 {
 	timer_stop(&c->stage->world->events, &c->silent);

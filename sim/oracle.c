@@ -142,7 +142,7 @@ static void look_at(const struct oracle *o, const struct scenario_host *h, int64
 		weigh_offer(o, h, NULL, end_us, best);
 }
 
-/* It need not wait there until others are done. */
+/* The offer need not wait there until others are done. */
 static bool at_once(const struct oracle_offer *it, int64_t now_us)
 {
 	return it->host && it->begun_us <= now_us + (it->host->connect + it->host->greeting) * 1000;

@@ -113,7 +113,7 @@ static struct message *send_message(struct redis_server *r, struct end *to, stru
 	return m;
 }
 
-/* It is carried out when what came before it is. */
+/* A command is carried out when what came before it is. */
 static void take_time(struct redis_server *r, enum redis_op op, double us)
 {
 	double comes_us = (double)r->world->now_us + half_trip_us(r);

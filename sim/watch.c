@@ -61,7 +61,7 @@ static bool site_waits_for_share(const struct stage *st, const struct site *s)
 	return st->cluster && waits;
 }
 
-/* It stands in the line of its provider, which will come to it: with time, or when a connection of it ends or what it carries does. */
+/* The site stands in the line of its provider, which will come to it: with time, or when a connection of it ends or what it carries does. */
 static bool site_waits_for_provider(const struct site *s)
 {
 	return !list_empty(&s->in_provider) &&
@@ -79,7 +79,7 @@ static bool site_waits_for_flows(const struct site *s)
 	return true;
 }
 
-/* It has entries, and nothing under way that would bring it back to mind. */
+/* The site has entries, and nothing under way that would bring it back to mind. */
 static bool is_forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;

@@ -281,7 +281,7 @@ static void lose_connection(struct connection *c, const char *reason, bool hangs
 	char *why = mem_strdup(reason);
 	/* Others had their answers meanwhile: it is this question that takes it so long. */
 	bool alive = q && hangs && s->heard_ms >= q->sent_ms;
-	/* It had closed it, when the question was on its way. */
+	/* The server had closed the connection when the question was on its way. */
 	bool again = q && c->used && !hangs && !q->again && !timer_active(&s->rest) &&
 		     buf_len(&c->reply) == 0;
 	s->unwell = s->unwell || (q && !again);

@@ -187,7 +187,7 @@ static void add_store(struct spool *s, struct spool_store *store)
 	store->outdated = store->replaces && !begin_replacing(s, op);
 	if (!known && !store->outdated)
 		return;
-	/* It is in the queue, and only its file could not be removed; or it comes too late. */
+	/* The message is in the queue, and only its file could not be removed; or it comes too late. */
 	list_remove(&op->link);
 	effect_refused(s, op);
 }

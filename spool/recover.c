@@ -35,7 +35,7 @@ static void remove_orphan(void *owner, const char *name)
 		return; /* of a message that is just coming in */
 	if (r->n > 0 && bsearch(&id, r->stub, r->n, sizeof(struct stub *), compare_id))
 		return;
-	/* It may be of a message in the segment that was put aside. */
+	/* The file may be of a message in the segment that was put aside. */
 	if (r->spool->headless)
 		quarantine_file(r->spool, r->spool->large, name, "it belongs to no message");
 	else

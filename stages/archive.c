@@ -94,7 +94,7 @@ static bool is_there(const struct envelope *e, const struct envelope *copy)
 	return true;
 }
 
-/* It has got a copy of what this is a copy of. */
+/* The address has got a copy of what this is a copy of. */
 static bool has_it(const struct passage *p, const struct archive_marks *marks, const char *address)
 {
 	bool has = archive_marks_has(marks, address, clock_wall_ms(),

@@ -84,7 +84,7 @@ bool syscalls_offered(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 || errno == EFAULT;
 }
 
-/* It comes through a pipe, which holds more than the kernel takes for a filter. */
+/* The program comes through a pipe, which holds more than the kernel takes for a filter. */
 static bool take_program(int fd)
 {
 	const size_t most = BPF_MAXINSNS * sizeof(struct sock_filter);

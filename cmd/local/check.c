@@ -36,7 +36,7 @@ static bool has_user(const struct conf *conf)
 	return has;
 }
 
-/* They are no faults of the file: the relay that happens to run says what keeps it from taking or sending mail. */
+/* Conditions are no faults of the file: the relay that happens to run says what keeps it from taking or sending mail. */
 static void say_conditions(const struct conf *conf)
 {
 	struct buf stats = {0};

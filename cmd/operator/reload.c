@@ -19,7 +19,7 @@ int cmd_reload(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	options_only(&o, argc, argv);
-	/* It says where the relay is. A fault in it is told here, and the relay not even asked. */
+	/* The file says where the relay is. A fault in it is told here, and the relay not even asked. */
 	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;

@@ -89,7 +89,7 @@ static void to_cluster(void *context, struct note *note)
 	loop_post(cluster_loop(s->cluster), note);
 }
 
-/* It is theirs now: a crash would have them told again, and the next one too. */
+/* What was kept is the events' now: a crash would have them told again, and the next one too. */
 static void recall_events(struct server *s)
 {
 	struct buf text = {0};

@@ -113,7 +113,7 @@ static void verb_helo(struct sink_session *s, char *rest)
 	sink_session_reply(s, "250 %s", s->sink->options->name);
 }
 
-/* It has carried all that it may. */
+/* The session has carried all that it may. */
 static bool is_worn_out(struct sink_session *s)
 {
 	int64_t most = s->sink->options->per_connection;

@@ -285,7 +285,7 @@ bool explain_print_of_flow(const struct verdict *last)
 	return last && last->code == 0 && strncmp(last->text, text, sizeof text - 1) == 0;
 }
 
-/* It waits for a site, too; what is the matter with that the scheduler has said. */
+/* The message waits for a site, too; what is the matter with that the scheduler has said. */
 static struct spooled parked_of(const struct spool_row *row,
 				const struct explain_question *answered)
 {

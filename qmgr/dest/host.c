@@ -70,7 +70,7 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 {
 	bool was_up = h->state == HOST_UP;
 	keep_why(h, why, name);
-	/* It was begun before the host was known to be out: the same failure once more. */
+	/* The connection was begun before the host was known to be out: the same failure once more. */
 	if (era != h->era)
 		return false;
 	h->era++;
@@ -148,7 +148,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 	if (!h->told)
 		h->failures = 0;
 	h->retry_ms = 0;
-	/* It takes more than it did: how much more is found out at once. */
+	/* The host takes more than it did: how much more is found out at once. */
 	if (h->limit.n > 0 && taken_by_all(h) > h->limit.n) {
 		h->limit.n = taken_by_all(h);
 		h->limit.wait_ms = 0;

@@ -30,7 +30,7 @@ void pool_return(struct job *job)
 	struct work *w = job->work;
 	if (t->next_unread == job && w->unread == 0)
 		t->next_unread = unread_behind(job);
-	/* It keeps them while there is something to read into them. */
+	/* The job keeps its slots while there is something to read into them. */
 	bool keeps = w->unread > 0 && (job == t->next_unread || job->stack.level > 0);
 	int64_t unused = job->rcpt_limit - job->rcpt_count;
 	int64_t of_message = w->rcpt_limit - w->rcpt_count;

@@ -156,7 +156,7 @@ void selection_took_turn(struct peer *p)
 	struct transport *t = p->job->transport;
 	p->turn = ++t->turns;
 	claim_served(p->job->claim);
-	/* It needs fewer slots now, and may have become a candidate. */
+	/* The job needs fewer slots now, and may have become a candidate. */
 	p->job->claim->shelved += p->job != p->job->claim->candidate_cache.current;
 	if (heap_has(&p->in_order))
 		backlog_move(p);
