@@ -43,7 +43,7 @@ static void on_alarm(struct ev_loop *ev, ev_timer *w, int revents)
 {
 	(void)ev;
 	(void)w;
-	(void)revents; /* It only ends the sleep: after_sleep() has run the timers. */
+	(void)revents; /* The alarm only ends the sleep: after_sleep() has run the timers. */
 }
 
 /* Fed with the lowest priority, it comes behind all that has happened in this turn, and before the sleep. */
