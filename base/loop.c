@@ -142,6 +142,11 @@ bool loop_is_ours(const struct loop *l)
 	return !here || here == l;
 }
 
+bool loop_is_here(const struct loop *l)
+{
+	return here == l;
+}
+
 void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 {
 	assert(loop_is_ours(l));

@@ -60,6 +60,9 @@ static inline void loop_post_awaited(struct loop *l, struct note *note)
 bool loop_is_ours(const struct loop *);
 /* To assert, where what belongs to it is touched: this is not another loop's thread. */
 
+bool loop_is_here(const struct loop *);
+/* This is its thread. False also where no thread runs it, and somebody steps through its notes. */
+
 void loop_timer_in(struct loop *, struct timer *, int64_t delay_ms);
 /* Start a timer that expires delay_ms after the loop last woke. */
 

@@ -90,7 +90,7 @@ static int company_of(const struct qmgr *q)
 void qmgr_thread_rest(struct qmgr *q)
 {
 	struct loop *loop = q->sched.loop;
-	if (!loop->running || q->resting || !q->messages)
+	if (!loop_is_here(loop) || q->resting || !q->messages)
 		return;
 	bool long_one = nobody_waits(q);
 	int64_t now_us = clock_steady_us(), us = long_one ? REST_LONG_US : REST_US;

@@ -22,7 +22,9 @@ enum {
 	BATCH_BYTES = 8 << 20,
 	FETCH_MS = 2000,
 	IDLE_NS_PER_S = 1000000000,
-	IDLE_S = 60
+	IDLE_S = 60,
+	EPOCHS_MOST =
+		8 /* that a stream holds something of: a start purges those before it, once its copy is complete */
 };
 
 /* As an end: behind it there is nothing, and the server takes the number that follows for none. */
@@ -287,15 +289,30 @@ natsStatus harvest_say_adopted(struct nats_setup *n, const char *node,
 	return nats_setup_stream(&of, row, &is);
 }
 
-void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)
+/* subjects: NULL: all. */
+static void purge_stream(struct nats_setup *n, const char *node, const char *subjects, uint64_t end)
 {
 	char *stream = replica_stream(node);
 	jsOptions o;
 	jsOptions_Init(&o);
 	o.Wait = n->wait_ms;
 	o.Stream.Purge.Sequence = end + 1;
+	o.Stream.Purge.Subject = subjects;
 	js_PurgeStream(n->js, stream, &o, NULL);
 	free(stream);
+}
+
+/* The number of the last that was read is not enough: a stream that has lost its tail gives its numbers again, to what the node
+ * writes when it has begun anew. */
+void harvest_discard(struct nats_setup *n, const char *node, const struct replica_epoch *row,
+		     uint64_t end)
+{
+	uint64_t epoch = row->epoch > EPOCHS_MOST ? row->epoch - EPOCHS_MOST : 0;
+	for (epoch = epoch > row->since ? epoch : row->since; epoch < row->epoch; epoch++) {
+		char *subjects = replica_subjects(node, epoch);
+		purge_stream(n, node, subjects, end);
+		free(subjects);
+	}
 }
 
 natsStatus harvest_retire(struct nats_setup *n, const char *node, const struct replica_epoch *row)
@@ -305,7 +322,7 @@ natsStatus harvest_retire(struct nats_setup *n, const char *node, const struct r
 	if (s == NATS_OK)
 		s = harvest_bytes(n, node, &bytes);
 	if (s == NATS_OK && bytes > 0)
-		harvest_discard(n, node, ALL);
+		purge_stream(n, node, NULL, ALL);
 	return s;
 }
 

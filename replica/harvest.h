@@ -50,8 +50,9 @@ natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes)
 natsStatus harvest_say_adopted(struct nats_setup *, const char *node, const struct replica_epoch *);
 /* To its stream, before anything of it is worked on. NATS_ILLEGAL_STATE: another has it by now. */
 
-void harvest_discard(struct nats_setup *, const char *node, uint64_t end);
-/* What was read is needed no more. The node may have begun anew: what lies behind the end stays. Where that
+void harvest_discard(struct nats_setup *, const char *node, const struct replica_epoch *,
+		     uint64_t end);
+/* What was read by that row is needed no more. The node may have begun anew: what it has written since stays. Where that
  * fails, it is purged when the node has begun anew, or goes with the stream. */
 
 natsStatus harvest_retire(struct nats_setup *, const char *node, const struct replica_epoch *);

@@ -303,7 +303,7 @@ static void tidy_unit(struct node *n)
 		const struct node_unit *u = &n->taking.unit[i];
 		char *folder = folder_of(u->node);
 		if (!u->lost)
-			harvest_discard(&n->nats, u->node, u->end);
+			harvest_discard(&n->nats, u->node, &u->row, u->end);
 		if (n->taking.damaged == 0)
 			life_remove(n->conf->spool, folder);
 		else

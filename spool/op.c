@@ -15,7 +15,6 @@ struct op *op_of(struct list *link)
 struct op *op_add(struct spool *s, enum op_kind kind, struct stub *stub)
 {
 	struct op *op = mem_zalloc(sizeof *op);
-	assert(loop_is_ours(s->loop));
 	op->kind = kind;
 	op->stub = stub;
 	list_append(&s->todo, &op->link);

@@ -13,6 +13,8 @@ from .sink_session import SinkSession
 
 __all__ = ["Behaviour", "Rule", "Sink", "Transaction"]
 
+ESTABLISHED = 1  # of the states in TCP_INFO
+
 
 @dataclasses.dataclass
 class Transaction:
@@ -39,6 +41,16 @@ class Transaction:
     def accepted(self):
         """Whether the sink took it on (with LMTP: for at least one recipient)."""
         return "2" in (line[:1] for line in self.reply.splitlines())
+
+
+def _is_open(session):
+    """Return whether its client has not closed it, as TCP knows, which the thread that serves it may not have seen yet."""
+    if session.ended.is_set():
+        return False
+    try:
+        return session.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == ESTABLISHED
+    except OSError:
+        return False
 
 
 class Sink:
@@ -90,7 +102,7 @@ class Sink:
             session.start()
 
     def _open_count(self):
-        return sum(1 for session in self.sessions if not session.ended.is_set())
+        return sum(1 for session in self.sessions if _is_open(session))
 
     @property
     def connections(self):
