@@ -432,7 +432,7 @@
 	P(duration, queue_run_delay, "5m", 1, DAYS(1), RELOAD, "",                                 \
 	  "Deferred messages are tried when they are due. The queue is also scanned at least "     \
 	  "this often, so that messages are found that a change of the clock has made due.")               \
-	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                        \
+	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(36500), RELOAD, "",                       \
 	  "A message this old is returned to its sender. 0: after its first attempt.")             \
 	P(duration, bounce_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                         \
 	  "The same for bounces.")                                                                 \

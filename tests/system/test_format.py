@@ -21,7 +21,8 @@ WAITING = {f"later{number}@y.test": f"a{number}@x.test" for number in (1, 2, 3, 
 def _make(lab, *rules):
     """Make a relay that does not run yet, on the queue of format 1, and a sink for its mail."""
     sink = lab.sink(*rules)
-    relay = lab.relay(Config().route_all_to(sink.port), start=False)
+    config = Config(queue={"maximal_queue_lifetime": "36500d"}).route_all_to(sink.port)  # its mail is of one day in 2026
+    relay = lab.relay(config, start=False)
     with tarfile.open(FORMAT_1) as archive:
         archive.extractall(relay.folder)
     for where, folders, files in os.walk(relay.spool):
