@@ -259,8 +259,78 @@ static void keep_top(struct server *s, struct limiter_top *top)
 	s->top = top;
 }
 
+/* Threads have something that is to outlive a restart. False: the note is another. */
+static bool receive_state(struct server *s, struct note *note)
+{
+	switch (note->type) {
+	case FLOW_SAVE:
+		save_flows(s, (struct flow_save *)note);
+		return true;
+	case SUPPRESS_SAVE:
+		save_suppressed(s, (struct suppress_save *)note);
+		return true;
+	case DEST_SAVE:
+		save_hosts(s, (struct dest_save *)note);
+		return true;
+	case LIMITER_SAVE:
+		save_suspended(s, (struct limiter_save *)note);
+		return true;
+	case LIMITER_FIGURES:
+		save_logins(s, (struct limiter_save *)note);
+		return true;
+	case TLS_RESULTS_SAVE:
+		save_tls_results(s, (struct tls_results_save *)note);
+		return true;
+	case STS_SAVE:
+		save_sts(s, (struct sts_save *)note);
+		return true;
+	case CLUSTER_SAVE:
+		save_cluster(s, (struct cluster_save *)note);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of the other nodes. False: the note is another. */
+static bool receive_of_nodes(struct server *s, struct note *note)
+{
+	switch (note->type) {
+	case NODE_ORDER:
+		node_job_answer(s, (struct node_order *)note);
+		return true;
+	case NODE_VIEW:
+		node_view_keep(&s->epochs, (struct node_view *)note);
+		return true;
+	case NODE_LOST:
+		free(note);
+		node_job_lost(s);
+		return true;
+	case CLUSTER_VIEW:
+		keep_nodes(s, (struct cluster_view *)note);
+		return true;
+	case CLUSTER_ORDER:
+		order_given((struct cluster_order *)note);
+		return true;
+	case CLUSTER_APPLY:
+		apply_order(s, (struct cluster_order *)note);
+		return true;
+	case CLUSTER_INQUIRY:
+		flow_job_inquired((struct cluster_inquiry *)note);
+		return true;
+	case CLUSTER_ASKED:
+		asked_by_node(s, (struct cluster_asked *)note);
+		return true;
+	default:
+		return false;
+	}
+}
+
 void requests_receive(void *server, struct note *note)
 {
+	struct server *s = server;
+	if (receive_state(s, note) || receive_of_nodes(s, note))
+		return;
 	switch (note->type) {
 	case DEST_COMMAND:
 		if (((struct dest_command *)note)->filters)
@@ -271,14 +341,8 @@ void requests_receive(void *server, struct note *note)
 	case FLOW_COMMAND:
 		flow_job_answer((struct flow_command *)note);
 		break;
-	case FLOW_SAVE:
-		save_flows(server, (struct flow_save *)note);
-		break;
 	case SUPPRESS_COMMAND:
 		suppress_job_answer((struct suppress_command *)note);
-		break;
-	case SUPPRESS_SAVE:
-		save_suppressed(server, (struct suppress_save *)note);
 		break;
 	case MAILDROP_SHAPE:
 		shape_job_maildrop((struct maildrop_shape *)note);
@@ -286,63 +350,20 @@ void requests_receive(void *server, struct note *note)
 	case MAILDROP_REFILTER:
 		queue_job_refiltered((struct refilter *)note);
 		break;
-	case DEST_SAVE:
-		save_hosts(server, (struct dest_save *)note);
-		break;
 	case VERIFY_ANSWER:
 		verify_job_answer((struct verify *)note);
 		break;
 	case LIMITER_ORDER:
 		user_job_answer((struct limiter_order *)note);
 		break;
-	case LIMITER_SAVE:
-		save_suspended(server, (struct limiter_save *)note);
-		break;
-	case LIMITER_FIGURES:
-		save_logins(server, (struct limiter_save *)note);
-		break;
-	case TLS_RESULTS_SAVE:
-		save_tls_results(server, (struct tls_results_save *)note);
-		break;
-	case STS_SAVE:
-		save_sts(server, (struct sts_save *)note);
-		break;
-	case NODE_ORDER:
-		node_job_answer(server, (struct node_order *)note);
-		break;
-	case NODE_VIEW:
-		node_view_keep(&((struct server *)server)->epochs, (struct node_view *)note);
-		break;
-	case NODE_LOST:
-		free(note);
-		node_job_lost(server);
-		break;
 	case LIMITER_TOP:
-		keep_top(server, (struct limiter_top *)note);
-		break;
-	case CLUSTER_VIEW:
-		keep_nodes(server, (struct cluster_view *)note);
-		break;
-	case CLUSTER_ORDER:
-		order_given((struct cluster_order *)note);
-		break;
-	case CLUSTER_APPLY:
-		apply_order(server, (struct cluster_order *)note);
-		break;
-	case CLUSTER_INQUIRY:
-		flow_job_inquired((struct cluster_inquiry *)note);
-		break;
-	case CLUSTER_ASKED:
-		asked_by_node(server, (struct cluster_asked *)note);
-		break;
-	case CLUSTER_SAVE:
-		save_cluster(server, (struct cluster_save *)note);
+		keep_top(s, (struct limiter_top *)note);
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);
 		break;
 	case QMGR_SNAPSHOT:
-		glance_taken(&((struct server *)server)->glance, (struct snapshot *)note);
+		glance_taken(&s->glance, (struct snapshot *)note);
 		break;
 	default:
 		spool_answered(note);

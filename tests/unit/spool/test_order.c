@@ -209,39 +209,36 @@ static void ids_of_adopted_messages_are_there_until_they_are_let_go(void **state
 	world_done(&w);
 }
 
+/* Of so many messages, and perhaps they are finished at once. */
+static void check_verdicts_of(uint64_t seed, int messages, bool finished)
+{
+	begin(seed);
+	world_store_some(w, messages);
+	take_all();
+	world_pass_long(w);
+	for (int i = 0; i < messages; i++)
+		world_do(w, "deliver");
+	if (finished)
+		world_do(w, "finish");
+	edges_pass(30);
+	book_firm_verdicts(&w->book, w->book.seq++);
+	world_cut(w, CUTS, false);
+	world_done(&w);
+}
+
 static void a_verdict_is_safe_when_its_group_is_written(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		begin(seed);
-		world_store_some(w, 6);
-		take_all();
-		world_pass_long(w);
-		for (int i = 0; i < 6; i++)
-			world_do(w, "deliver");
-		edges_pass(30);
-		book_firm_verdicts(&w->book, w->book.seq++);
-		world_cut(w, CUTS, false);
-		world_done(&w);
-	}
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		check_verdicts_of(seed, 6, false);
 }
 
 /* One record says then that it was delivered and that nothing is left to do. */
 static void so_is_one_that_its_finish_stands_for(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		begin(seed);
-		world_store_some(w, 1);
-		take_all();
-		world_pass_long(w);
-		world_do(w, "deliver");
-		world_do(w, "finish");
-		edges_pass(30);
-		book_firm_verdicts(&w->book, w->book.seq++);
-		world_cut(w, CUTS, false);
-		world_done(&w);
-	}
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		check_verdicts_of(seed, 1, true);
 }
 
 /* What was refused since its sync failed must not come with the power. */
