@@ -246,6 +246,12 @@ void qmgr_stop(struct qmgr *q)
 	delivery_event_say_lost(q);
 }
 
+void qmgr_conclude(struct qmgr *q)
+{
+	q->concludes = true;
+	mailbox_drain(&q->sched.loop->mailbox);
+}
+
 void qmgr_recall(struct qmgr *q, const char *text)
 {
 	destdb_read(&q->db, text);

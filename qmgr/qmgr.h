@@ -79,6 +79,10 @@ void qmgr_rest(struct qmgr *);
  * tells. */
 
 void qmgr_stop(struct qmgr *);
+void qmgr_conclude(struct qmgr *);
+/* After qmgr_stop(), once the spool has answered: mail whose report is stored now comes to its end, so that the next
+ * start doesn't try it, and report it, again. No other report is begun. */
+
 void qmgr_free(struct qmgr **);
 void qmgr_recall(struct qmgr *, const char *text);
 /* What was learnt about hosts before. Before qmgr_start(). */

@@ -42,7 +42,8 @@ struct qmgr {
 	struct list unreported; /* struct message whose report waits until others are stored */
 	struct list releases;	/* struct flow_release: flows that were resumed */
 	struct flow_tallies tallies;
-	int storing; /* reports under way to the spool */
+	int storing;	/* reports under way to the spool */
+	bool concludes; /* qmgr_conclude(): no other is begun */
 	struct {
 		uint64_t id;		  /* of the latest; 0: none yet */
 		int64_t unmarked, untold; /* lost, and not told yet in a line, in the log */

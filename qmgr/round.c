@@ -304,7 +304,7 @@ static void store_report(struct qmgr *q, struct spool_store *store)
 /* Each holds what it returns in memory until it is stored: so few are under way at once. */
 static void report_in_turn(struct qmgr *q)
 {
-	while (q->storing < REPORTS_STORING_MAX && !list_empty(&q->unreported)) {
+	while (!q->concludes && q->storing < REPORTS_STORING_MAX && !list_empty(&q->unreported)) {
 		struct message *m =
 			list_entry(list_first(&q->unreported), struct message, in_reports);
 		const char *to = report_to(q, m);

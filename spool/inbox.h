@@ -21,6 +21,7 @@ struct spool_new_conf { /* SPOOL_CONF */
 struct spool_stop { /* SPOOL_NOTE_STOP */
 	struct note note;
 	sem_t done;
+	bool settles; /* spool_settle(): it goes on */
 };
 
 void inbox_receive(void *spool, struct note *);

@@ -68,17 +68,28 @@ void spool_start(struct spool *s)
 	loop_start(s->loop);
 }
 
-void spool_stop(struct spool *s)
+static void wait_for_turn(struct spool *s, bool settles)
 {
-	if (!s->loop->running)
-		return;
 	recover_wait(s);
-	struct spool_stop stop = {.note.type = SPOOL_NOTE_STOP};
+	struct spool_stop stop = {.note.type = SPOOL_NOTE_STOP, .settles = settles};
 	sem_init(&stop.done, 0, 0);
 	loop_post(s->loop, &stop.note);
 	while (sem_wait(&stop.done) != 0)
 		;
 	sem_destroy(&stop.done);
+}
+
+void spool_settle(struct spool *s)
+{
+	assert(s->loop->running);
+	wait_for_turn(s, true);
+}
+
+void spool_stop(struct spool *s)
+{
+	if (!s->loop->running)
+		return;
+	wait_for_turn(s, false);
 	loop_stop(s->loop);
 	large_sync_stop(s);
 }

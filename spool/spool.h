@@ -42,7 +42,7 @@
  *	removal.c             files go, beside it         ahead.c            the next segment, beside it
  *
  * OWNERSHIP  Given away by posting, both ways.
- * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
+ * THREAD     spool_new(), spool_start(), spool_settle(), spool_stop(), spool_free(): main. spool_file_*(): whoever
  *            holds the file. The rest is posted to spool_loop().
  * ERRORS     A write or sync that fails: every store of that batch is answered with stored = false,
  *            the segment is never appended to again, and a fresh one is tried. A damaged record is
@@ -273,6 +273,9 @@ void spool_replicate(struct spool *, struct loop *keeper, bool waits, bool degra
  * has a copy; degrade: but not while it is away. See replicate.h. */
 
 void spool_start(struct spool *);
+void spool_settle(struct spool *);
+/* Wait until what was posted is committed and answered. It goes on. */
+
 void spool_stop(struct spool *);
 /* What was posted is committed and answered first; what is posted later is freed unanswered. Loops
  * named in notes must still be there. */

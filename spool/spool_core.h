@@ -88,7 +88,7 @@ struct spool {
 	bool fenced;	    /* the fence was closed when it ended */
 	int64_t looked_ms;  /* when the free space was last looked at */
 	struct timer tick;
-	struct note *stop;	/* the note of spool_stop(), answered at the end of the turn */
+	struct note *stop;	/* a struct spool_stop, answered at the end of the turn */
 	atomic_bool accepting;	/* any thread: new mail is taken */
 	atomic_bool uncopied;	/* any thread: it is not, since the copy is away */
 	atomic_bool draining;	/* any thread: no deferred message is taken up */

@@ -127,6 +127,17 @@ static void stop_clean(struct spool *s)
 		journal_sync(&s->journal);
 }
 
+static void answer_stop(struct spool *s)
+{
+	struct spool_stop *stop = (struct spool_stop *)s->stop;
+	s->stop = NULL;
+	if (!stop->settles) {
+		s->closing = true;
+		timer_stop(&s->loop->timers, &s->tick);
+	}
+	sem_post(&stop->done);
+}
+
 void turn_gathered(void *owner)
 {
 	struct spool *s = owner;
@@ -159,9 +170,6 @@ void turn_run(void *owner)
 	spool_shrink(s);
 	tell_accepting(s);
 	set_timer(s, orders);
-	if (ends) {
-		s->closing = true;
-		timer_stop(&s->loop->timers, &s->tick);
-		sem_post(&((struct spool_stop *)s->stop)->done);
-	}
+	if (ends)
+		answer_stop(s);
 }

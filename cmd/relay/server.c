@@ -346,6 +346,8 @@ int server_stop(struct server *s, int **sockets)
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
+	spool_settle(s->spool);
+	qmgr_conclude(s->qmgr);
 	if (s->cluster)
 		cluster_stop(s->cluster);
 	events_stop(s->events);

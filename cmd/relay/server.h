@@ -6,7 +6,8 @@
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
- * a message is known to the scheduler, and all that it decides is on disk.
+ * a message is known to the scheduler, and all that it decides is on disk. In between the scheduler hears which
+ * reports are stored: what these are about ends with them, and is not reported again after the next start.
  *
  * Between start and stop new settings are server_reload.h's, the operator's requests requests.h's, and the end
  * ending.h's: these know the parts, and server.c hands them what comes.

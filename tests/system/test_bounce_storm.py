@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: ISC
 """A dead domain with much mail for it, all of which comes to its end at once."""
 
+import re
+from collections import Counter
+
 from lab.config import Config
 from lab.load import Load, token
 from lab.net import free_port, wait_until
 from lab.proc import resident_kib, sanitized
 
 MESSAGES = 300 if sanitized() else 3000
+STOPPED_MESSAGES = 500 if sanitized() else 2000
+STOPS = 5
 SIZE = 10000  # much more than what is kept of each in memory
 
+_MESSAGE_ID = re.compile(rb"^Message-ID: (\S+)", re.MULTILINE)
 
-def test_a_report_for_each_and_memory_for_few(lab):
-    sink = lab.sink()
+
+def _relay_before_a_dead_host(lab, sink):
     config = Config(settings={"content_memory_limit": "1m"},
                     queue={"maximal_queue_lifetime": "1s", "minimal_backoff_time": "200ms",
                            "maximal_backoff_time": "1s", "in_flow_delay": "0s",
                            "bounce_address_rate": ""})
     config.routes["dead.test"] = {"relay": [f"[127.0.0.1]:{free_port()}"]}
-    relay = lab.relay(config.route_all_to(sink.port))
+    return lab.relay(config.route_all_to(sink.port))
+
+
+def test_a_report_for_each_and_memory_for_few(lab):
+    sink = lab.sink()
+    relay = _relay_before_a_dead_host(lab, sink)
     relay.send(recipients=["first@alive.test"])
     sink.wait_messages(1)
     before = highest = resident_kib(relay)
@@ -37,3 +48,24 @@ def test_a_report_for_each_and_memory_for_few(lab):
         assert highest - before < MESSAGES * SIZE / 1024
     relay.send(recipients=["last@alive.test"])
     relay.wait_event("sent", 60, to="last@alive.test")
+
+
+def test_a_stop_in_the_middle_repeats_no_report(lab):
+    """What it was about ends with it, though nothing but the queue runs by the time that the report is safe."""
+    sink = lab.sink()
+    relay = _relay_before_a_dead_host(lab, sink)
+    load = Load(relay.port, STOPPED_MESSAGES, sessions=20, domains=("dead.test",))
+    load.wait_acknowledged(STOPPED_MESSAGES)
+    for _ in range(STOPS):
+        reported = len(sink.messages)
+        wait_until(lambda: len(sink.messages) > reported, 60, "a report")
+        relay.restart()
+
+    def all_ended():
+        done = relay.command("queue", "list", "--json")
+        return done.returncode == 0 and not done.stdout
+
+    wait_until(all_ended, 90, "an empty queue")
+    # One that was being delivered at a stop may come twice, as any mail may.
+    reports = {(_MESSAGE_ID.search(message.content)[1], token(message.content)) for message in sink.messages}
+    assert Counter(about for _, about in reports) == Counter(set(load.finish()))
