@@ -40,6 +40,7 @@
 	N(EVENTS)                                                                                  \
 	N(STS)                                                                                     \
 	N(TLSRPT)                                                                                  \
+	N(SMTPC_WORKER)                                                                            \
 	N(SMTPD_WORKER)                                                                            \
 	N(LIMITER)                                                                                 \
 	N(HTTP)                                                                                    \

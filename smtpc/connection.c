@@ -512,6 +512,14 @@ void connection_close(struct connection *c)
 	settle_connection(c);
 }
 
+void connection_part(struct connection *c)
+{
+	if (c->begun && engine_awaited(&c->engine))
+		connection_close(c);
+	else
+		connection_drop(c);
+}
+
 void connection_drop(struct connection *c)
 {
 	if (c->begun)

@@ -48,6 +48,10 @@ void connection_close(struct connection *);
 void connection_drop(struct connection *);
 /* At once; what was under way comes back as it stands. */
 
+void connection_part(struct connection *);
+/* As the relay ends: it is dropped, unless the host has all of a message. Then it is closed once that is answered: dropped now, the
+ * message would be in doubt, and come to its recipients twice. */
+
 int connection_new_session(SSL *, SSL_SESSION *);
 /* OpenSSL's callback of the worker's context. */
 

@@ -149,6 +149,8 @@ int engine_depth(const struct engine *);      /* how many transactions may be gi
 int engine_depth_most(const struct engine *); /* the same on a host that has proved good */
 bool engine_idle(const struct engine *);      /* ready, and nothing is under way */
 bool engine_sending(const struct engine *);   /* there is content left to write */
+bool engine_awaited(
+	const struct engine *); /* the host has all of a message, and may have taken it */
 
 struct verdict *engine_why(struct engine *);
 /* When closed: a reference to what ended it, or NULL for an orderly end. */

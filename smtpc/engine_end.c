@@ -40,6 +40,14 @@ void engine_leave(struct engine *e, struct verdict *why)
 	buf_puts(e->out, "QUIT\r\n");
 }
 
+bool engine_awaited(const struct engine *e)
+{
+	list_each (link, tmp, &e->transactions)
+		if (engine_sent(e, list_entry(link, struct transaction, link)))
+			return true;
+	return false;
+}
+
 struct verdict *engine_why(struct engine *e)
 {
 	return verdict_ref(e->why);

@@ -41,6 +41,15 @@ void smtpc_start(struct smtpc *s)
 		worker_start(s->worker[i]);
 }
 
+void smtpc_part(struct smtpc *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		struct note *note = mem_zalloc(sizeof *note);
+		note->type = WORKER_PART;
+		loop_post(s->worker[i]->loop, note);
+	}
+}
+
 void smtpc_stop(struct smtpc *s)
 {
 	for (int i = 0; i < s->n; i++)

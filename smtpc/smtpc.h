@@ -50,6 +50,10 @@ struct smtpc;
 
 struct smtpc *smtpc_new(struct conf *);
 void smtpc_start(struct smtpc *);
+void smtpc_part(struct smtpc *);
+/* Posts: connections are dropped, but for those whose hosts have all of a message; these close when it is answered. None is
+ * opened any more. */
+
 void smtpc_stop(struct smtpc *);
 /* Connections are dropped; what was under way comes back as it stands. */
 void smtpc_free(struct smtpc **);

@@ -102,6 +102,10 @@ static bool start_connection(struct worker *w, struct connection_open *open)
 /* A lack of descriptors is no fault of the host's: to qmgr it looks like one that is slow to answer. */
 void worker_open(struct worker *w, struct connection_open *open)
 {
+	if (w->parting) {
+		say_closed(open);
+		return;
+	}
 	if (!w->waiting && start_connection(w, open))
 		return;
 	open->note.next = NULL;
@@ -129,6 +133,22 @@ static void on_again(void *owner)
 	loop_timer_in(w->loop, &w->again, DESCRIPTORS_PAUSE_MS);
 }
 
+static void close_all_waiting(struct worker *w)
+{
+	timer_stop(&w->loop->timers, &w->again);
+	for (struct connection_open *open; (open = first_waiting(w));)
+		say_closed(open);
+}
+
+static void part_connections(struct worker *w)
+{
+	struct connection *c, *next;
+	w->parting = true;
+	close_all_waiting(w);
+	HASH_ITER(hh, w->connections, c, next)
+	connection_part(c);
+}
+
 /* Who posted it may be gone as well. */
 static void discard_note(struct note *n)
 {
@@ -149,16 +169,27 @@ static void discard_note(struct note *n)
 static void receive_note(void *owner, struct note *n)
 {
 	struct worker *w = owner;
-	if (w->stopped)
+	if (w->stopped) {
 		discard_note(n);
-	else if (n->type == CONNECTION_OPEN)
+		return;
+	}
+	switch (n->type) {
+	case CONNECTION_OPEN:
 		worker_open(w, (struct connection_open *)n);
-	else if (n->type == DELIVERY_GIVE)
+		break;
+	case DELIVERY_GIVE:
 		give_delivery(w, (struct delivery *)n);
-	else if (n->type == SECRET_ANSWER)
+		break;
+	case SECRET_ANSWER:
 		have_secret(w, (struct secret_ask *)n);
-	else
+		break;
+	case WORKER_PART:
+		part_connections(w);
+		free(n);
+		break;
+	default:
 		close_one(w, (struct connection_close *)n);
+	}
 }
 
 struct worker *worker_new(int number, struct secrets *secrets)
@@ -185,9 +216,7 @@ void worker_stop(struct worker *w)
 {
 	loop_stop(w->loop);
 	w->stopped = true;
-	timer_stop(&w->loop->timers, &w->again);
-	for (struct connection_open *open; (open = first_waiting(w));)
-		say_closed(open);
+	close_all_waiting(w);
 	while (w->connections)
 		connection_drop(w->connections);
 }

@@ -18,6 +18,12 @@ struct connection;
 struct connection_open;
 struct secrets;
 
+/* Besides those of base/delivery.h. */
+enum worker_note {
+	WORKER_PART =
+		NOTES_FROM(NOTES_OF_SMTPC_WORKER), /* a struct note: connection_part() for all */
+};
+
 struct worker {
 	char name[16];
 	struct loop *loop;
@@ -29,6 +35,7 @@ struct worker {
 	struct note *waiting,
 		**waiting_end; /* to be opened: there was no descriptor, oldest first */
 	struct timer again;
+	bool parting; /* none is opened any more */
 	bool stopped; /* what still arrives is only freed */
 };
 

@@ -15,6 +15,8 @@
 
 enum {
 	FAREWELL_MS = 500, /* for sessions and deliveries under way, once asked to stop */
+	ANSWER_MS =
+		5000, /* for the answers to messages that were sent as a whole; those who run containers kill after ten */
 	LOOK_MS = 10,
 	DRAIN_LOOK_MS = 100,
 	QUIET_LOOKS = 3, /* a message may be between two threads at one of them */
@@ -31,11 +33,24 @@ static void look_again(struct server *s, int64_t in_ms)
 	timer_start(&s->loop->timers, &s->ending.look, clock_steady_ms() + in_ms);
 }
 
-/* A transaction that is cut off when all of it has been sent is in doubt, and waits for another day. */
+/* A message that is cut off when all of it has been sent is in doubt, and goes out a second time: its answer is waited for. */
+static bool deliveries_have_ended(struct server *s, int64_t waited_ms)
+{
+	struct ending *e = &s->ending;
+	if (metrics_sum(METRIC_under_way) <= 0 || waited_ms >= ANSWER_MS || e->hurries)
+		return true;
+	if (waited_ms >= FAREWELL_MS && !e->parting) {
+		e->parting = true;
+		smtpc_part(s->smtpc);
+	}
+	return false;
+}
+
 static void look_at_farewells(struct server *s)
 {
-	if ((metrics_sum(METRIC_server_connections) <= 0 && metrics_sum(METRIC_under_way) <= 0) ||
-	    clock_steady_ms() - s->ending.closed_ms >= FAREWELL_MS)
+	int64_t waited_ms = clock_steady_ms() - s->ending.closed_ms;
+	bool sessions = metrics_sum(METRIC_server_connections) > 0 && waited_ms < FAREWELL_MS;
+	if (deliveries_have_ended(s, waited_ms) && (!sessions || s->ending.hurries))
 		ev_break(s->loop->ev, EVBREAK_ALL);
 	else
 		look_again(s, LOOK_MS);
@@ -123,8 +138,10 @@ static void close_relay(struct server *s)
 
 void ending_now(struct server *s)
 {
-	if (s->ending.state == ENDING_CLOSED)
+	if (s->ending.state == ENDING_CLOSED) {
+		s->ending.hurries = true;
 		return;
+	}
 	sd_notify(0, "STOPPING=1");
 	close_relay(s);
 }

@@ -1,6 +1,7 @@
 /* ending.h - how the relay ends: now, when it has nothing left to do, or for its successor.
  *
- *	ending_now()	  no further mail; sessions, and deliveries under way, have half a second
+ *	ending_now()	  no further mail; sessions, and deliveries under way, have half a second, and a host that
+ *			  has all of a message five to answer; called again it waits for nobody
  *	ending_drain()	  no further mail; what is incoming or active is worked on until it is
  *			  delivered or put off; then ending_now()
  *	ending_restart()  the configuration is read as at a reload; the listening sockets are kept,
@@ -25,6 +26,8 @@ struct request;
 struct ending {
 	enum { ENDING_NONE, ENDING_DRAIN, ENDING_CLOSED } state;
 	bool restart;
+	bool parting; /* smtpc_part() was called */
+	bool hurries; /* asked to end a second time */
 	struct timer look;
 	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
 	int64_t told_ms;

@@ -2,9 +2,12 @@
 """Messages that were sent as a whole, and whose final reply never came."""
 
 import json
+import signal
+import threading
 
 from lab.behaviour import Rule
 from lab.config import Config
+from lab.net import wait_until
 from lab.report import Report
 
 SOON = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms"}
@@ -60,3 +63,41 @@ def test_retries_in_doubt_are_counted_through_crashes(lab):
         relay.command("queue", "flush", "--all")
     relay.wait_event("bounced", timeout=60)
     assert len(sink.transactions) == 3
+
+
+def _ending_with_two_under_way(lab, gate):
+    """One host has all of its message and answers when the gate opens, another has not answered RCPT."""
+    end, rcpt = Rule("end", gate=gate), Rule("rcpt", gate=gate)
+    config = Config().route_all_to(lab.sink(end).port)
+    silent = lab.sink(rcpt)
+    config.routes["silent.test"] = {"relay": [f"[127.0.0.1]:{silent.port}"]}
+    relay = lab.relay(config)
+    relay.send(recipients=["to@dest.test"])
+    relay.send(recipients=["to@silent.test"])
+    wait_until(lambda: end.seen and rcpt.seen, what="one message at each host")
+    relay.signal(signal.SIGTERM)
+    wait_until(lambda: silent.connections == 0, what="the end of the other connection")
+    return relay
+
+
+def test_a_stop_waits_for_the_answer_to_a_message_that_is_there(lab):
+    gate = threading.Event()
+    relay = _ending_with_two_under_way(lab, gate)
+    gate.set()
+    assert relay.wait_ended() == 0
+    assert relay.events("sent", to="to@dest.test") and not relay.events("in_doubt")
+    relay.start()
+    relay.wait_event("sent", to="to@silent.test")
+    assert len(relay.events("sent")) == 2
+
+
+def test_whoever_asks_twice_does_not_want_to_wait(lab):
+    gate = threading.Event()
+    relay = _ending_with_two_under_way(lab, gate)
+    relay.signal(signal.SIGTERM)
+    late = threading.Timer(4, gate.set)  # a relay that waited would hear of it
+    late.start()
+    assert relay.wait_ended() == 0
+    late.cancel()
+    gate.set()
+    assert relay.events("in_doubt", to="to@dest.test") and not relay.events("sent")
