@@ -15,8 +15,7 @@
 
 enum {
 	FAREWELL_MS = 500, /* for sessions and deliveries under way, once asked to stop */
-	ANSWER_MS =
-		5000, /* for the answers to messages that were sent as a whole; those who run containers kill after ten */
+	ANSWER_MS = 5000,  /* for the answer to a message; who runs containers kills after ten */
 	LOOK_MS = 10,
 	DRAIN_LOOK_MS = 100,
 	QUIET_LOOKS = 3, /* a message may be between two threads at one of them */
