@@ -66,7 +66,7 @@ static bool pattern_fits_address(const char *pattern, const char *address)
 	return fits_glob(pattern, address);
 }
 
-/* What stands behind the last at sign, or all of it where there is none, in the form of look-ups. */
+/* The part behind the last at sign, or all where there is none, in the form of look-ups. */
 static char *fold_domain(const char *text)
 {
 	char domain[NAME_KEY_DOMAIN];

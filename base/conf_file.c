@@ -153,7 +153,7 @@ static cfg_t *make_parser(void)
 	return cfg;
 }
 
-/* What was given before counts for nothing. */
+/* Values given before count for nothing. */
 static void check_once(const cfg_opt_t *opt, const char *name, int most)
 {
 	int n = 0, line = 0, last = 0;

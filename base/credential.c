@@ -40,7 +40,7 @@ bool credential_has_sender(const char *value)
 	return kind_of(third, len) < KINDS;
 }
 
-/* What a row may end with; NULL: it is none of these. */
+/* The words that a row may end with; NULL: it is none of these. */
 static const char *word_of(const char *word, size_t len)
 {
 	if (words_is(word, len, clear))

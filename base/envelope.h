@@ -129,7 +129,7 @@ int64_t envelope_began_ms(const struct envelope *);
 /* Wall clock: when it came, or later on, when it was to be sent. Its age counts from then. */
 
 bool envelope_is_scheduled(const struct envelope *);
-/* What it waits for is the time before which nothing is to be tried. */
+/* The message waits for the time before which nothing is to be tried. */
 
 void envelope_let_go(struct envelope *, int64_t now_ms);
 /* The message is scheduled, and may be tried from now on. What was to end by a time ends by as much sooner. */

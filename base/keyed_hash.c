@@ -47,7 +47,7 @@ static inline void take_word(struct state *s, uint64_t word)
 	s->a ^= word;
 }
 
-/* What is missing to eight bytes is zero. */
+/* Bytes that are missing to eight are zero. */
 static inline uint64_t read_word(const unsigned char *p, size_t len)
 {
 	uint64_t word = 0;

@@ -62,7 +62,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* What has been seen of a policy. */
+/* The fields of a policy that have been seen. */
 struct reading {
 	struct sts_policy *p;
 	bool version, mode, max_age;

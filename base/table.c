@@ -98,7 +98,7 @@ static char *copy_text(const struct cdb *c, unsigned len, unsigned at)
 	return mem_strndup(bytes, len);
 }
 
-/* What is written in the file can't be folded when it is looked up. */
+/* Keys must be folded in the file: a look-up can't fold them. */
 static bool is_folded(const char *key)
 {
 	char *folded = name_key(key);
@@ -194,7 +194,7 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 	if (socketmap_name_is(file))
 		return new_server(t);
 	take_stamp(file, &t->stamp);
-	/* What is written in this very moment would have the same stamp: read it once more. */
+	/* A file written in this very moment would have the same stamp: read it once more. */
 	if (!is_at_rest(&t->stamp))
 		t->stamp = (struct stamp){0};
 	if (named_cdb(file))

@@ -46,7 +46,7 @@ static struct thread_pool_job *take_job(struct thread_pool *p, bool only_brief)
 	return job;
 }
 
-/* What has been worked on, and not told yet. */
+/* Jobs that have been worked on, and not told yet. */
 struct finished {
 	int n;
 	struct thread_pool_job *job[TOGETHER];

@@ -257,7 +257,7 @@ static bool add_certificate(SSL_CTX *first, const struct conf_listener *l, int i
 	return true;
 }
 
-/* What began with one certificate may be resumed whichever is asked for: it is one listener. */
+/* A session that began with one certificate may be resumed whichever is asked for: it is one listener. */
 static bool share_sessions(SSL_CTX *first)
 {
 	unsigned char id[SESSION_ID_SIZE];

@@ -96,7 +96,7 @@ static void put_for_client(struct buf *to, struct names of, bool classical)
 	}
 }
 
-/* What is more than a name has a meaning of its own in the library's lists. */
+/* A sign beside a name has a meaning of its own in the library's lists. */
 static bool is_name(const char *text)
 {
 	if (!isalnum((unsigned char)text[0]) || strcasecmp(text, "DEFAULT") == 0)

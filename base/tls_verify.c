@@ -163,7 +163,7 @@ static bool has_name(X509 *own, const char *name)
 	return X509_check_host(own, name, 0, flags, NULL) == 1;
 }
 
-/* What it says of itself: printable, or it is left out. */
+/* The names that the certificate has; one that is not printable is left out. */
 static void put_names(struct buf *to, X509 *own)
 {
 	GENERAL_NAMES *names = X509_get_ext_d2i(own, NID_subject_alt_name, NULL, NULL);
@@ -247,7 +247,7 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 		return sts ? TLS_VERIFIED_STS : TLS_VERIFIED_MATCHED;
 	buf_puts(why, "its certificate is for ");
 	put_names(why, own);
-	/* What begins with a plus is no name, and stands last. */
+	/* A word with a plus in front is no name, and stands last. */
 	const char *end = strstr(items, ",+");
 	buf_printf(why, ", not for %.*s%s", end ? (int)(end - items) : (int)strlen(items), items,
 		   sts ? ", as MTA-STS wants it" : "");

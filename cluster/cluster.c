@@ -23,7 +23,7 @@ struct cluster {
 	bool stopped;
 };
 
-/* What comes after the end. */
+/* A note that comes after the end. */
 static void drop_note(struct note *note)
 {
 	switch (note->type) {

@@ -105,7 +105,7 @@ void cluster_view_free(struct cluster_view **); /* NULL is allowed */
 
 enum { CLUSTER_TEXT_MAX = 1 << 20 }; /* bytes that a node may say */
 
-/* What a node has said, or who should have. */
+/* The answer of a node, or who should have given one. */
 struct cluster_said {
 	char *node;
 	char state[NODE_WORD_MAX]; /* as it was seen last */

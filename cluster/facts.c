@@ -24,7 +24,7 @@ enum {
 
 #define AHEAD_MS "60000" /* FACT_AHEAD_MS */
 
-/* What comes from a clock that is ahead of Redis' is dropped, and what is there of one counts as nothing: else all that
+/* A fact from a clock that is ahead of Redis' is dropped, and what is there of one counts as nothing: else all that
  * others tell would be older until their clocks are there.
  * KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
  * Whoever told what came of his probe keeps it for half a second: others may have asked before they hear that. The channel is told first: that works also when there is no memory left for the hash. */

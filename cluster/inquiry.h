@@ -33,7 +33,7 @@ struct inquiries;
 struct inquiries *inquiries_new(struct loop *, struct link *, const char *node, struct nodes *,
 				struct loop *main);
 void inquiries_free(struct inquiries **);
-/* What is not answered yet comes back with why. */
+/* A question not answered yet comes back with why. */
 
 void inquiries_ask(struct inquiries *, struct cluster_inquiry *);
 void inquiries_told(struct inquiries *, struct cluster_asked *);

@@ -40,7 +40,7 @@ void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint
 	l->limit = limit;
 	l->hold = heard == l->offers ? hold : larger_of(hold, l->hold);
 	l->want = want;
-	/* What others wait for goes back at once; else it is kept until the next renewal, and may be had again
+	/* A lease that others wait for goes back at once; else it is kept until the next renewal, and may be had again
 	 * without asking. Who was told that there is no more asks no sooner. */
 	bool kept = !l->asked && now_ms < l->answered_ms + LEASE_TTL_MS / 2;
 	if (l->hold < l->kept && l->wanting > 1)

@@ -81,7 +81,7 @@ struct lease_offer {
 	bool scarce;
 };
 
-/* What the node knows of its cluster. */
+/* The node's knowledge of its cluster. */
 struct lease_view {
 	int64_t nodes;	  /* seen last, at least 1 */
 	bool away;	  /* Redis does not answer */

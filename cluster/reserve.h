@@ -65,7 +65,7 @@ struct reserve_answer {
 	int64_t granted, from_us, next_us, since;
 };
 
-/* What was wanted. */
+/* The reservation that was wanted. */
 struct reserve_grant {
 	int64_t n;	  /* granted; may be 0 */
 	int64_t from_us;  /* steady clock: the first may begin */

@@ -146,7 +146,7 @@ static void on_timer(void *owner)
 	step_row(owner);
 }
 
-/* What is lost is only what Redis might have to be told if it lost it, too. */
+/* Lost is only what Redis might have to be told if it lost it, too. */
 static void make_room(struct shares *s)
 {
 	struct reserve_row *r, *next;

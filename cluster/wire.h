@@ -28,7 +28,7 @@ struct wire_hooks {
 	void (*closed)(void *owner, struct wire *, const char *why);
 };
 
-/* What is at the other end instead of a socket. */
+/* The peer at the other end, instead of a socket. */
 struct wire_far {
 	void *(*opened)(void *owner, struct wire *); /* what the others are called with */
 	void (*flushed)(void *end, struct buf *out); /* takes all of out */

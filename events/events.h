@@ -38,10 +38,10 @@ void events_stop(struct events *);
 /* After the last was posted: ends the thread, and gives what waits to the receiver, within a second. */
 
 void events_recall(struct events *, const char *text);
-/* What was kept. Before events_start(). */
+/* The lines that were kept. Before events_start(). */
 
 const char *events_left(struct events *);
-/* What nobody has taken, to be kept. After events_stop(). */
+/* The lines that nobody has taken, to be kept. After events_stop(). */
 
 void events_free(struct events **);
 

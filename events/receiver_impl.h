@@ -25,7 +25,7 @@ struct receiver {
 
 extern const struct receiver_kind receiver_file, receiver_socket, receiver_http;
 
-/* What bounds each of them: receiver_bounds.c, which calls none. */
+/* The bounds of each receiver: receiver_bounds.c, which calls none of these. */
 bool receiver_in_time(struct receiver *, int64_t began_ms);
 /* May what began then go on? */
 

@@ -67,12 +67,12 @@ void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any 
 void copies_last(struct copies *, struct copy *); /* of its class it is to be sent last */
 
 void copies_again(struct copies *, bool all);
-/* What is under way is missing; all: what has been acknowledged, too. */
+/* Units under way are missing; all: what has been acknowledged, too. */
 
 struct copy *copies_missing(struct copies *, bool older); /* what may be sent next, or NULL */
 
 bool copies_clear(struct copies *);
-/* What was waiting is cleared; what the log has by now waits. False: nothing does. */
+/* The units that were waiting are cleared; those of the log as it is now wait. False: nothing does. */
 
 int64_t copies_lag(const struct copies *);
 

@@ -31,7 +31,7 @@
 
 #include "replica/format.h"
 
-/* What one node has seen of a row. */
+/* A row as one node has seen it. */
 struct sighting {
 	uint64_t revision; /* 0: none */
 	int64_t since_ms;  /* up-clock: when this revision was first seen */

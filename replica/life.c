@@ -123,7 +123,7 @@ bool life_had(const char *spool, const char *node, uint64_t epoch)
 	return had;
 }
 
-/* What is not there was moved before, or never was. */
+/* A file that is not there was moved before, or never was. */
 static bool move_name(int from, int to, const char *name)
 {
 	return disk_move(from, name, to, name) == 0 || errno == ENOENT;

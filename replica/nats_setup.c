@@ -168,7 +168,7 @@ static bool is_anothers(const jsStreamConfig *c, const struct replica_epoch *cla
 	       (claim_of(c, &there) && epoch_is_later(&there, claim));
 }
 
-/* What the server has told of it stays as it was, for whoever frees it. */
+/* The stream's configuration as the server has told it stays as it was, for whoever frees it. */
 static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 				const char *subjects, const char *description)
 {
@@ -180,7 +180,7 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
 }
 
-/* What is to stand there. */
+/* The configuration that is to stand there. */
 static struct replica_epoch claim_for(const jsStreamInfo *info, const struct replica_epoch *claim)
 {
 	struct replica_epoch to = *claim, there;

@@ -180,7 +180,7 @@ static void end_life(struct node *n)
 		wait_for(n, strerror(errno));
 }
 
-/* What the stream has of a former life was adopted. */
+/* The mail that the stream has of a former life was adopted. */
 static natsStatus look_behind(struct node *n, const struct roster_row *row)
 {
 	uint64_t epoch = 0;

@@ -207,7 +207,7 @@ static void note_beat_when_due(struct replica *r)
 		replica_note_beat(r);
 }
 
-/* What could not be read is tried again. */
+/* A unit that could not be read is tried again. */
 static void try_again(struct replica *r)
 {
 	bool any = false;

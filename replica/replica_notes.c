@@ -36,7 +36,7 @@ static void segment_grew(struct replica *r, const struct replicate *n)
 	copy_is(&r->copies, f, n->end > f->end ? n->end : f->end, f->sent, f->acked);
 }
 
-/* What is under way of it is no longer what is there, and comes before what is. */
+/* The part under way is no longer what is there, and comes before what is. */
 static void segment_cut(struct replica *r, const struct replicate *n)
 {
 	struct copy *f = copies_find(&r->copies, n->of, false);
@@ -189,7 +189,7 @@ static void from_spool(struct replica *r, struct replicate *n)
 	free(n);
 }
 
-/* What was, is there no more, or not all of it: nobody knows what. */
+/* Units of before are there no more, or not all: nobody knows which. */
 static void begin_again(struct replica *r)
 {
 	copies_again(&r->copies, true);

@@ -288,7 +288,7 @@ static int store_message(struct transfer *t, uint64_t id)
 	return 0;
 }
 
-/* What is not known yet. False: once more. */
+/* Messages whose answer is not known yet. False: once more. */
 static bool store_all(struct transfer *t)
 {
 	bool ok = true;

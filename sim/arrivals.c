@@ -104,7 +104,7 @@ static void make_section(struct arrivals *a, const struct scenario_arrival *s, s
 	}
 }
 
-/* What came together keeps the order of the file: glibc's qsort need not be stable. */
+/* Messages that came together keep the order of the file: glibc's qsort need not be stable. */
 static int by_time(const void *a, const void *b)
 {
 	const struct arrival *x = a, *y = b;

@@ -88,7 +88,7 @@ static void took_recipient(struct learn_site *s, const char *delays, int64_t at_
 	learn_site_took(s, went_ms - (int64_t)(queued * 1000), went_ms);
 }
 
-/* What its pace tells already is no share of its recipients. */
+/* Refusals that the host's pace tells already are no share of its recipients. */
 static bool is_of_pace(const struct learn_site *s, const char *event, const char *reply)
 {
 	return s->refusal && strcmp(event, "deferred") == 0 && strcmp(reply, s->refusal) == 0;

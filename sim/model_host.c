@@ -219,7 +219,7 @@ static void on_timer(void *owner)
 	}
 }
 
-/* What is settled before a packet is sent. */
+/* The fate of a connection, settled before a packet is sent. */
 static int fate_of(struct model_host *h)
 {
 	if (is_out(h) && h->is->outage != OUTAGE_421)

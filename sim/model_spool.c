@@ -278,7 +278,7 @@ static void take_verdicts(struct model_spool *s, struct spool_delivered *d)
 	free(d);
 }
 
-/* What was never tried goes where the scheduler says that it waits for. */
+/* A recipient that was never tried goes where the scheduler says that it waits for. */
 static void put_off_at_site(struct model_spool *s, const struct kept *k, uint32_t i,
 			    uint16_t number, enum cause cause)
 {
@@ -323,7 +323,7 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 	}
 }
 
-/* What is never tried again waits for no site either. */
+/* A message that is never tried again waits for no site either. */
 static void keep_released(struct model_spool *s, struct kept *k, const struct spool_release *r)
 {
 	struct envelope *e = r->envelope;

@@ -32,6 +32,6 @@ void scenario_check(struct scenario *, const struct conf_lines *, struct conf_fa
 void scenario_check_nodes(const struct scenario *, const struct conf_lines *, struct conf_faults *);
 /* Can there be as many nodes as it wants? */
 
-/* What no single value shows; fills in what is derived. */
+/* Faults that no single value shows; fills in what is derived. */
 
 #endif

@@ -159,7 +159,7 @@ void staging_settle(struct stage *st)
 		;
 	wake_in_time(st);
 	watch_now(st);
-	/* What was posted while it ran is done. */
+	/* Notes that were posted while it ran are done. */
 	list_remove(&st->touched);
 }
 

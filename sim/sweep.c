@@ -10,11 +10,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* What is no difference: chance falls otherwise in each run. */
+/* Differences that are none: chance falls otherwise in each run. */
 static const double noise_part = 0.05, noise_ms = 5, far_part = 1.5;
 enum { WORST = 10 };
 
-/* What is in doubt waits for its own retry, for which nobody but the host can do anything. */
+/* Mail in doubt waits for its own retry, for which nobody but the host can do anything. */
 static double mean_ms(const struct tally *t)
 {
 	return numbers_mean(&t->sure);

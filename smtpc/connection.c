@@ -212,7 +212,7 @@ static void end_connection(struct connection *c, struct verdict *why)
 	free(c);
 }
 
-/* What it has asked for is asked for again then. */
+/* If it waits for a descriptor, its secret is asked for again then. */
 static void connect_or_wait(struct connection *c)
 {
 	struct worker *w = c->worker;
@@ -356,7 +356,7 @@ static void set_deadline(struct connection *c)
 	c->turn = c->engine.turn;
 }
 
-/* What the engine has left: bytes to send, content to write as long as the socket takes it. */
+/* Of what the engine has left: bytes to send, content to write as long as the socket takes it. */
 static void send_out(struct connection *c)
 {
 	if (!engine_sending(&c->engine)) {

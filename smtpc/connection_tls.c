@@ -134,7 +134,7 @@ static size_t unique_binding(SSL *ssl, unsigned char bytes[EVP_MAX_MD_SIZE])
 				       : SSL_get_finished(ssl, bytes, EVP_MAX_MD_SIZE);
 }
 
-/* What TLS, which stands, can be told by. */
+/* The channel binding of TLS, which stands. */
 static struct sasl_binding connection_binding(const struct connection *c)
 {
 	SSL *ssl = stream_ssl(c->stream);

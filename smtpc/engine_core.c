@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What all of it does: a state, a command, what a reply says, a transaction that is over. */
+/* For all parts of the engine: a state, a command, what a reply says, a transaction that is over. */
 #include "smtpc/engine_impl.h"
 
 #include "base/clock.h"

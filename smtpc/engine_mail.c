@@ -226,7 +226,7 @@ static bool write_piece(struct engine *e, struct transaction *t)
 		n = left < PIECE ? (ssize_t)left : PIECE;
 		bytes = c->memory + t->offset;
 	}
-	/* What is not what was taken must not be sent to its end. */
+	/* Content that is not as it was taken must not be sent to its end. */
 	if (n < 0 || (n == 0 && t->offset < c->size) ||
 	    !content_intact(c, &t->sum, t->offset, bytes, (size_t)n)) {
 		content_unreadable(e, t);

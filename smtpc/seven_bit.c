@@ -259,7 +259,7 @@ void seven_bit_free(struct seven_bit **sp)
 	*sp = NULL;
 }
 
-/* What is held goes as one line, or as a piece of it that does not end in half an end. A piece is as long whatever the content came
+/* The text that is held goes as one line, or as a piece of it that does not end in half an end. A piece is as long whatever the content came
  * in: what is sent again after a failure is the same. */
 static void release_line(struct seven_bit *s, bool ended, struct buf *to)
 {

@@ -26,6 +26,6 @@ bool access_admits(struct session *, const char *to);
 /* As far as that goes. False: this RCPT is answered. */
 
 bool access_recipient(struct session *, const char *to, const struct consult_found *, bool *verify);
-/* What recipient_access says of it. False: it is answered. verify: the next hop is to be asked. */
+/* The word of recipient_access about a recipient. False: it is answered. verify: the next hop is to be asked. */
 
 #endif

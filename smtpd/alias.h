@@ -36,6 +36,6 @@ enum alias_found { ALIAS_IS_NONE, ALIAS_IS_ONE, ALIAS_UNHEARD };
 
 enum alias_found alias_find(const struct conf *, struct alias_heard *, const char *address,
 			    struct conf_list *to, struct table_origin *);
-/* What it stands for, one step; the list's items are the caller's. */
+/* The members of an alias, one step; the list's items are the caller's. */
 
 #endif

@@ -30,7 +30,7 @@ struct client {
 	int64_t looked_us;    /* steady clock: when they were asked last */
 };
 
-/* What a listener is called by all nodes; it never changes. */
+/* A listener's name, the same on all nodes; it never changes. */
 struct title {
 	struct title *next;
 	int listener;

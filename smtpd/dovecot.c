@@ -54,7 +54,7 @@ struct dovecot {
 	struct exchange *exchanges;
 };
 
-/* What was logged last, for all workers. */
+/* The state that was logged last, for all workers. */
 static _Atomic int said = DOVECOT_OFF;
 
 static void log_state(const struct dovecot *d, enum dovecot_state state, const char *reason)

@@ -27,6 +27,6 @@ int failures_note(struct failures *, const union address *client, const char *lo
  * of the login, whichever is more: 1 and up. */
 
 int64_t failures_delay(int64_t delay_ms, int failures);
-/* What the last of so many costs: delay_ms for the first, twice as long for each, up to 16 times. */
+/* The delay for the last of so many failures: delay_ms for the first, twice as long for each, up to 16 times. */
 
 #endif

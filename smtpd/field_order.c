@@ -36,7 +36,7 @@ static int size_of(const struct link *t, int at)
 	return at == NONE ? 0 : t[at].size;
 }
 
-/* What lies below has changed. */
+/* The fields below have changed. */
 static void settle_sums(struct link *t, int at)
 {
 	t[at].size = 1 + size_of(t, t[at].left) + size_of(t, t[at].right);

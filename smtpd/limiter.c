@@ -223,7 +223,7 @@ static void touch_top(struct limiter *l)
 		loop_timer_in(l->loop, &l->top, TOP_EVERY_MS);
 }
 
-/* What has been counted is to be told, and saved. */
+/* Counts that are to be told to other nodes, and saved. */
 static void touch_figures(struct limiter *l)
 {
 	touch_top(l);

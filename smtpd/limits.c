@@ -143,7 +143,7 @@ static const struct conf_rate *rate_of(const struct conf_limit *l, enum limit_of
 	return of == LIMIT_MESSAGES ? &l->messages : &l->recipients;
 }
 
-/* What was spent under a narrower limit, before a reload, makes nobody wait under this one. Several nodes may
+/* Messages spent under a narrower limit, before a reload, makes nobody wait under this one. Several nodes may
  * have let pass more than there was room for, before they knew of each other: that is waited for. */
 static int64_t wait_us(const struct limits *t, struct gcra *g, const struct conf_rate *rate,
 		       int64_t now_us)

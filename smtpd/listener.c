@@ -110,7 +110,7 @@ static void turn_away(int fd, enum response why, const struct listener *l,
 	buf_init(&line);
 	if (l->service->listener->tls != LISTENER_TLS_IMPLICIT) {
 		response_print(&line, why, l->service->hostname);
-		/* What the socket's empty buffer does not take, nobody misses. */
+		/* Bytes that the socket's empty buffer does not take nobody misses. */
 		send(fd, buf_data(&line), buf_len(&line), MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	buf_fini(&line);

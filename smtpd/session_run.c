@@ -162,7 +162,7 @@ void session_hurry(struct session *s)
 
 void session_abandon(struct session *s)
 {
-	/* What the spool has it answers; nothing else is waited for. */
+	/* The spool answers for a message that it has; nothing else is waited for. */
 	bool over = s->wait.kind && (s->wait.kind->pause || s->wait.kind->ended);
 	if (over)
 		wait_cancel(s);

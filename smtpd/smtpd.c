@@ -23,7 +23,7 @@ struct smtpd {
 	struct smtpd_worker **worker;
 };
 
-/* What a configuration asks for, before anything has changed. */
+/* All that a configuration asks for, made before anything has changed. */
 struct plan {
 	int n;
 	struct planned {

@@ -33,7 +33,7 @@ enum attribute { NAME, ADDR, PORT, PROTO, HELO, LOGIN, DESTADDR, DESTPORT, ATTRI
 static const char *const names[ATTRIBUTES] = {"NAME", "ADDR",  "PORT",	   "PROTO",
 					      "HELO", "LOGIN", "DESTADDR", "DESTPORT"};
 
-/* What was said; of those not said, said is false. */
+/* The attributes that were given; of others, said is false. */
 struct said {
 	bool said[ATTRIBUTES], known[ATTRIBUTES];
 	char text[ATTRIBUTES][TEXT_MAX + 1];

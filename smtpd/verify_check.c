@@ -114,7 +114,7 @@ char *verify_check_address(const struct session *s, const char *recipient, bool 
 	return address;
 }
 
-/* What is known is answered at once; a next hop may take its time. */
+/* A known recipient is answered at once; a next hop may take its time. */
 void verify_check_ask(struct session *s, const char *address, bool wanted, bool listed,
 		      const struct verify_check_kinds *kinds)
 {

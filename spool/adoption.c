@@ -19,7 +19,7 @@
 
 enum { LINE = IDENT_TEXT }; /* an id, and "\n" where its text has a NUL */
 
-/* What a crash has left of the last line is written over. */
+/* The rest of a last line that a crash has left is written over. */
 static bool append_lines(int fd, const struct buf *lines)
 {
 	uint64_t size;

@@ -205,7 +205,7 @@ static void choose_victim(struct spool *s)
 		begin_segment(c, g);
 }
 
-/* What is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
+/* A message that is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
 static bool waits_for_copy(const struct spool *s)
 {
 	return copy_wait_refuses(s) && !s->low && !journal_on_reserve(&s->journal);

@@ -31,7 +31,7 @@ void domains_init(struct domains *);
 void domains_fini(struct domains *);
 
 void domains_set(struct domains *, struct stub *, const struct envelope *);
-/* What its envelope says now. */
+/* The domains that the message's envelope has now. */
 
 void domains_drop(struct domains *, struct stub *); /* it knows of none any more */
 

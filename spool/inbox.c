@@ -172,7 +172,7 @@ static struct op *begin_with(struct spool *s, struct spool_store *store)
 	return with;
 }
 
-/* What has files of its own has them on stable storage now. */
+/* Where the message has files of its own, these are on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
 	bool known =

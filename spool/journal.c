@@ -72,7 +72,7 @@ static struct segment *enter_made(struct journal *j, struct lane *l, struct segm
 	return s ? enter_planned(j, l, s) : NULL;
 }
 
-/* What is only kept for later goes first. */
+/* Segments that are only kept for later go first. */
 static bool make_room(struct journal *j)
 {
 	if (errno != ENOSPC || j->spares.n == 0)

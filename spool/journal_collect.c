@@ -34,7 +34,7 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	return checkpoint_leave(j);
 }
 
-/* What becomes needless from now on is for the next checkpoint to name. */
+/* A segment that becomes needless from now on is for the next checkpoint to name. */
 static bool name_those_that_go(struct journal *j)
 {
 	bool any = false;

@@ -62,7 +62,7 @@ static int move_aside(const struct spool *s, int folder, const char *name, char 
 	return result;
 }
 
-/* What is missing need not be kept. */
+/* A file that is missing need not be kept. */
 static bool keep_large(const struct spool *s, const char *name)
 {
 	char *kept;

@@ -18,7 +18,7 @@ static bool large_damaged(struct recovered *r, const struct stub *stub)
 	return damaged;
 }
 
-/* What was passed over is looked at before it is delivered. */
+/* A message that was passed over is looked at before it is delivered. */
 static bool content_damaged(struct recovered *r, const struct stub *stub)
 {
 	if (stub->damaged)
@@ -33,7 +33,7 @@ static bool content_damaged(struct recovered *r, const struct stub *stub)
 	return damaged;
 }
 
-/* What can't be put aside stays in the queue, and is looked at once more when it is due. */
+/* A message that can't be put aside stays in the queue, and is looked at once more when it is due. */
 static void write_off(struct recovered *r, struct stub *stub, const char *why)
 {
 	struct journal none = {.emptied = false};

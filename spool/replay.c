@@ -85,7 +85,7 @@ static void take_content(const struct replay *r, struct stub *stub, const struct
 	stub->content = named;
 }
 
-/* What is not in its head. */
+/* The parts of an envelope that are not in the record's head. */
 static void take_rest(struct replay *r, struct stub *stub, const struct scan *scan)
 {
 	struct envelope *e =
@@ -266,7 +266,7 @@ void replay_said(struct replay *r, const struct segment *g)
 	r->npair = kept;
 }
 
-/* What is done was there once. */
+/* A message that is done was there once. */
 static bool is_torn(const struct stub *stub)
 {
 	if (stub->state == STUB_GONE)

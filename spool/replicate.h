@@ -85,7 +85,7 @@ void replicate_written(struct loop *keeper, const struct segment *);
 void replicate_cut(struct loop *keeper, const struct segment *, uint64_t from);
 void replicate_marked(struct loop *keeper, const struct segment *); /* all that are named now */
 void replicate_spent(struct loop *keeper, const struct segment *);
-/* What segment_spend() says of it, in the same form. */
+/* The row of segment_spend() about a segment, in the same form. */
 void replicate_checkpoint(struct loop *keeper,
 			  const struct buf *); /* before any _gone() that relies on it */
 void replicate_gone(struct loop *keeper, uint64_t seq);

@@ -11,7 +11,7 @@
 
 enum { STEP_MESSAGES = 20000, STEP_READS = 32, STEP_RCPTS = 5000, RCPTS_MAX = 200000 };
 
-/* What its messages have in common, and how many there were. */
+/* Messages that have something in common, and how many there were. */
 struct sample_group {
 	uint64_t key;
 	int64_t n, next; /* the one to read next */

@@ -160,7 +160,7 @@ static bool read_head(int fd, uint64_t at, uint64_t seq, struct segment_head *h)
 	return false;
 }
 
-/* What can't be read is not wrong. */
+/* A head that can't be read is not wrong. */
 static bool read_either_head(int fd, uint64_t seq, struct segment_head *h)
 {
 	if (read_head(fd, 0, seq, h))

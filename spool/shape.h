@@ -62,7 +62,7 @@ bool shape_wants_sender(const struct shape *, const char *address);
 
 enum shape_guess { SHAPE_NO, SHAPE_YES, SHAPE_ASK };
 enum shape_guess shape_guess_sender(const struct shape *, const char *domain);
-/* What the domain alone tells of it; "" is the null sender's. */
+/* The group by the domain alone; "" is the null sender's. */
 
 int shape_bucket(const struct shape *, int64_t age_ms);
 

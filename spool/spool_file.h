@@ -13,6 +13,6 @@ void spool_file_sum(const struct spool_file *, struct envelope *);
 
 int spool_file_sync(struct spool_file *); /* its data; its name is synced with the folder */
 struct content *spool_file_content(struct spool_file **);
-/* What it holds, now that it is complete; frees the rest. */
+/* The content in the file, which is complete; frees the rest. */
 
 #endif

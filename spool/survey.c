@@ -32,7 +32,7 @@ static void judge_regions(struct survey *v, const struct segment *g)
 	}
 }
 
-/* What is wrong at the end was there before: there is nothing to tell. */
+/* Damage at the end was there before: there is nothing to tell. */
 static bool of_earlier_life(const struct segment *g, const struct scan *scan)
 {
 	return g->head.reused && !scan->begun && scan->from >= g->said;

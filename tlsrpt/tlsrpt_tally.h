@@ -37,7 +37,7 @@ struct tlsrpt_policy {
 	struct tlsrpt_detail *detail;
 };
 
-/* What is being done for a report. */
+/* The state of a report that is being made or sent. */
 enum tlsrpt_step {
 	TLSRPT_COUNTING, /* its day has not ended, or it is not due yet */
 	TLSRPT_RECORD,	 /* dns is asked who wants it */

@@ -123,7 +123,7 @@ static void log_sandbox(const struct conf *c)
 
 static bool restrict_all(const struct conf *c, struct buf *error)
 {
-	/* What it needs is compiled first, and in force last: it refuses the calls of Landlock. */
+	/* The filter is compiled first, and in force last: it refuses the calls of Landlock. */
 	bool calls = syscalls_offered();
 	if (c->sandbox == SANDBOX_OFF)
 		return true;
@@ -182,7 +182,7 @@ static void look_at_path(struct sandbox_visitor *v, const char *path, enum landl
 	free(folder);
 }
 
-/* What is settled at a start, and can't be settled otherwise from inside. */
+/* Settings that are settled at a start, and can't be changed from inside. */
 static void look_at_start(const struct conf *c, struct buf *says)
 {
 	struct privileges p;

@@ -43,7 +43,7 @@ struct row {
 
 static struct sock_fprog of_threads; /* empty: there is no such filter */
 
-/* What the kind of machine has not is no fault. */
+/* A call that this kind of machine has not is no fault. */
 static int allow_call(scmp_filter_ctx filter, const struct row *row)
 {
 	int number = seccomp_syscall_resolve_name(row->name);

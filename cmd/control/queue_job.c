@@ -36,7 +36,7 @@ static bool is_change(const struct queue_job *j)
 	return j->args.verb >= QUEUE_FLUSH;
 }
 
-/* What is said of one that stayed as it was, and of how many. */
+/* The words for messages that stayed as they were, and how many these are. */
 static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved why)
 {
 	static const char *const words[] = {

@@ -200,7 +200,7 @@ static bool read_queue(const char *name, unsigned *queues)
 	return !*name || *queues;
 }
 
-/* What is wrong is in why; or NULL. */
+/* NULL: the fault is in why. */
 static struct search *search_of(const struct http_ask *a, const char **why)
 {
 	const char *words = http_ask_value(a, "q"), *after = http_ask_value(a, "after");

@@ -33,7 +33,7 @@ enum page_count {
 		PAGE_COUNT
 };
 
-/* What is counted, at one time. */
+/* The counters of the page, at one time. */
 struct page_point {
 	int64_t at_ms; /* wall clock */
 	int64_t n[PAGE_COUNT];

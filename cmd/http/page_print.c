@@ -292,7 +292,7 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	buf_puts(to, "}");
 }
 
-/* What was said last of a recipient that is left. */
+/* The latest reply about a recipient that is left. */
 static const struct verdict *latest_verdict(const struct envelope *e)
 {
 	const struct verdict *found = NULL;

@@ -103,7 +103,7 @@ static void add_all(struct access *a)
 	add_tables(a);
 }
 
-/* What is not there at all is no question of rights. */
+/* A file that is not there is no question of rights. */
 static int try_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

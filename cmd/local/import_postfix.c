@@ -129,7 +129,7 @@ static const struct otherwise *find_otherwise(const struct import *m, const char
 	return NULL;
 }
 
-/* What one value is to us; where it is not, set_value() says so. */
+/* A value in our terms; where it has none, set_value() says so. */
 static void translate_value(const struct import *m, const char *text, struct buf *to)
 {
 	const struct otherwise *word = find_otherwise(m, text);
@@ -158,7 +158,7 @@ static void translate_value(const struct import *m, const char *text, struct buf
 	}
 }
 
-/* What Postfix has one of, we may have several of. */
+/* One value of Postfix may be several settings of ours. */
 static bool set_value(const struct conf_row *row, void *place, const char *text, struct buf *why)
 {
 	if (row->type != CONF_list)

@@ -32,7 +32,7 @@ struct asking {
 	bool done;	 /* the token is kept */
 };
 
-/* What an endpoint says goes to a terminal. */
+/* The endpoint's words go to a terminal: only printable ones do. */
 static void complain_about(const char *what, const char *why)
 {
 	char *clean = mem_alloc(strlen(why) + 1);

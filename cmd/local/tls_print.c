@@ -110,7 +110,7 @@ static const char *use_of(const struct resolve_tlsa *t)
 	return key ? "a chain to this key" : "a chain to this certificate";
 }
 
-/* What was asked for, and what that comes to. */
+/* The policy that was asked for, and what it comes to. */
 static void put_tlsa(struct buf *to, const struct tls_told *t)
 {
 	const struct tls_dane *d = t->host->dane;

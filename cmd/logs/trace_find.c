@@ -212,7 +212,7 @@ static struct log_span span_of(const struct trace_find *t)
 	return span;
 }
 
-/* What the first pass has seen of them spares another one. */
+/* Sessions that the first pass has seen as a whole spare another one. */
 static void add_sessions(struct trace_find *t)
 {
 	for (const struct trace_item *m = t->messages; m; m = m->hh.next)

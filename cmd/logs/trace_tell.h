@@ -14,6 +14,6 @@ void trace_tell(struct buf *, const struct trace_item *, const struct trace_item
  * queue; "?": that could not be asked. */
 
 void trace_tell_loose(struct buf *, const struct trace_lines *, bool json);
-/* What has happened to no message: refusals above all. */
+/* The events that are of no message: refusals above all. */
 
 #endif

@@ -62,7 +62,7 @@ struct maildrop_shape {
 };
 
 void maildrop_ask_shape(struct maildrop *, struct shape *, struct loop *reply_to, void *owner);
-/* What lies there is counted; the note comes back, its shape given away both ways. */
+/* The messages that lie in the maildrop are counted; the note comes back, its shape given away both ways. */
 
 void maildrop_refilter(struct maildrop *, struct refilter *);
 /* Let a message on hold pass the filters; the note comes back, also where the relay stops. */

@@ -118,7 +118,7 @@ static bool is_ours(const char *name)
 	return ident_parse(name, &id) && strcmp(ident_text(id, text), name) == 0;
 }
 
-/* What is put aside, or can't be, takes no place among the messages. */
+/* A file that is put aside, or can't be, takes no place among the messages. */
 static void add_name(void *owner, const char *name)
 {
 	struct names *all = owner;

@@ -92,7 +92,7 @@ static enum take_result open_file(struct reading *r)
 						   : "it cannot be opened");
 }
 
-/* What kind of file it is, and whose; then its first line. */
+/* The kind of file, and whose it is; then its first line. */
 static enum take_result look_at_file(struct reading *r, struct maildrop_first *first)
 {
 	struct stat st;
@@ -265,7 +265,7 @@ static void note_end(struct take *t, const struct passage *p)
 		t->end = TAKE_DISCARDED;
 }
 
-/* What has not come through is answered as what could not be stored. */
+/* A message that has not come through is answered as one that could not be stored. */
 static void on_passage_over(struct passage *p)
 {
 	struct take *t = p->owner;
@@ -363,7 +363,7 @@ static void ask_to_store(struct reading *r)
 	post_store(t, r->with->spool, ask, NULL);
 }
 
-/* What it waited for was heard, or can't be for now. */
+/* The answer that a take waited for was heard, or can't be for now. */
 static void learnt_aliases(void *owner, bool failed)
 {
 	struct take *t = owner;

@@ -28,7 +28,7 @@
 
 enum { TAKE_MAGIC = 0x7a4e0d20 };
 
-/* What is to become of one that was asked about, and not stored. */
+/* The end of a take that was asked about, and not stored. */
 enum take_end {
 	TAKE_AGAIN,    /* at once */
 	TAKE_PUT_OFF,  /* a filter wants it later, or a server of aliases could not say */
@@ -57,7 +57,7 @@ enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };
 struct take *take_new(uint64_t id);
 void take_free(struct take **);
 
-/* What a take is made with. */
+/* The parts of the maildrop that a take is made with. */
 struct take_means {
 	struct conf *conf;
 	struct spool *spool;

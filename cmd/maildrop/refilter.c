@@ -142,7 +142,7 @@ static void fetch_worked(struct passage *p)
 		passage_next(p);
 }
 
-/* What is large is copied by the pool: the filters of others are served meanwhile. */
+/* Large content is copied by the pool: the filters of others are served meanwhile. */
 static void fetch_begin(struct passage *p)
 {
 	const struct refilter *r = passage_context(p);
@@ -169,7 +169,7 @@ static void add_recipient(struct envelope *to, const struct recipient *r)
 	new->notify = r->notify;
 }
 
-/* What is left to do of it, as if it had just come. */
+/* The recipients that are left, as if the message had just come. */
 static struct envelope *new_envelope(const struct refilter *r)
 {
 	const struct envelope *e = r->envelope;

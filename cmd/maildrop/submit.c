@@ -22,7 +22,7 @@ const struct conf_listener *submit_listener(const struct conf *c)
 	return NULL;
 }
 
-/* What was refused is told with the relay's own words. */
+/* A refusal is told with the relay's own words. */
 static int put_refusal(const struct talk *t, int permanent, const char *what, struct buf *error)
 {
 	struct buf text = t->reply;

@@ -132,7 +132,7 @@ static int run_verb(const struct queue_args *args, int argc, char **argv)
 	return status;
 }
 
-/* What is wrong, and how that verb is used. */
+/* The fault, and how that verb is used. */
 static int complain_with_usage(const struct queue_args *args, struct buf *error)
 {
 	fprintf(stderr, "sluice: %s\n", buf_cstr(error));

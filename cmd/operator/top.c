@@ -141,7 +141,7 @@ static void show_text(const struct buf *text)
 
 enum key { KEY_NONE, KEY_UP = 1000, KEY_DOWN, KEY_ENTER };
 
-/* What was pressed within the time; arrows send three bytes. */
+/* The key that was pressed within the time; arrows send three bytes. */
 static int read_key(int64_t wait_ms)
 {
 	struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

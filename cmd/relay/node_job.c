@@ -15,7 +15,7 @@ static const struct {
 	     {"retire", NODE_RETIRE, true},
 	     {"drain", NODE_MAY_DRAIN, false}};
 
-/* What it ordered is done without it. */
+/* The order is carried out without the client that gave it. */
 static void forget_client(struct request *r)
 {
 	struct node_order *o = r->job;
@@ -34,7 +34,7 @@ static bool is_list(const struct request *r, bool *json)
 	return r->argc == 2 + *json && strcmp(r->argv[1], "list") == 0;
 }
 
-/* What both engines said last. */
+/* The last words of both engines. */
 static void list_nodes(const struct server *s, struct request *r, bool json)
 {
 	struct buf out = {0};

@@ -89,7 +89,7 @@ static void to_cluster(void *context, struct note *note)
 	loop_post(cluster_loop(s->cluster), note);
 }
 
-/* What was kept is the events' now: a crash would have them told again, and the next one too. */
+/* The lines that were kept are the events' now: a crash would have them told again, and the next one too. */
 static void recall_events(struct server *s)
 {
 	struct buf text = {0};
@@ -389,7 +389,7 @@ void server_free(struct server **sp)
 	log_close();
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
-	/* What the threads posted last is kept, and freed with the rest. */
+	/* Notes that the threads posted last are kept, and freed with the rest. */
 	mailbox_drain(&s->loop->mailbox);
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);

@@ -68,7 +68,7 @@ static bool move_http(struct server *s, const struct conf *old, struct conf *new
 	return true;
 }
 
-/* What may fail, or nothing at all. */
+/* All steps that may fail, or none of them. */
 static bool move_all(struct server *s, struct conf *new, struct buf *says)
 {
 	struct conf *old = s->conf;

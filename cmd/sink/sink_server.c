@@ -50,7 +50,7 @@ static void on_ending(void *owner)
 	ev_break(k->loop->ev, EVBREAK_ALL);
 }
 
-/* What was told is written when nothing else is to do, not a line at a time. */
+/* Lines are written when there is nothing else to do, not a line at a time. */
 static void on_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
 {
 	(void)ev;

@@ -300,7 +300,7 @@ static void put_when(struct buf *to, const struct verdict *v)
 	buf_puts(to, "\n");
 }
 
-/* What holds for so long, if it does. */
+/* The words for how long an order holds, if it has an end. */
 static void put_spell(struct buf *to, const char *what, int64_t for_ms)
 {
 	if (for_ms == 0)

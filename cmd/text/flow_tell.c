@@ -101,7 +101,7 @@ void flow_told_fini(struct flow_told *t)
 	t->row.name = NULL;
 }
 
-/* What is 0 is not known. */
+/* A figure of 0 is not known. */
 static int64_t join_values(int64_t sum, int64_t one, enum joined how)
 {
 	switch (how) {

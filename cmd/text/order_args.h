@@ -38,7 +38,7 @@ bool order_args_on_nodes(const struct order_args *, struct buf *error);
 
 bool order_args_change(enum order_verb); /* neither list nor show */
 
-/* What it is called between nodes: of an order that changes something. */
+/* The name between nodes of an order that changes something. */
 enum cluster_verb order_args_to_cluster(enum order_verb);
 enum order_verb order_args_of_cluster(enum cluster_verb);
 

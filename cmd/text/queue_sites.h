@@ -23,7 +23,7 @@ struct queue_sites *queue_sites_new(const struct conf *, const char *const *name
 void queue_sites_free(struct queue_sites **);
 
 void queue_sites_learn(struct queue_sites *, const struct dest_command *);
-/* What qmgr knows of one of the names. */
+/* One of the names, as qmgr knows it. */
 
 bool queue_sites_lead(struct queue_sites *, const char *sender, const struct recipient *);
 

@@ -112,7 +112,7 @@ void conn_on_closed(struct destdb *, struct connection_open *);
 /* conn_places.c */
 
 void conn_set_depth(struct host *, int depth);
-/* What it has earned, which its connections share. */
+/* The depth that the host has earned, which its connections share. */
 
 /* conn_state.c */
 

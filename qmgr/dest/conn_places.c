@@ -31,7 +31,7 @@ static bool is_worn(const struct conn *c)
 	return c->most > 0 && c->given >= c->most;
 }
 
-/* What it carries must have no company, see indoubt.h. */
+/* The entry that the connection carries must have no company, see indoubt.h. */
 static bool is_alone(const struct conn *c)
 {
 	const struct list *first = list_first(&c->carried);

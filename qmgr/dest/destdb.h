@@ -77,7 +77,7 @@ struct peer;
 struct site;
 struct work;
 
-/* What it asks of the thread around it. */
+/* The room asks this of the thread around it. */
 struct destdb_thread {
 	void (*settle)(void *context); /* a timer has touched sites: go through them */
 

@@ -170,7 +170,7 @@ void dispatch_unpark(struct transport *t)
 		if (queue) {
 			list_remove(&queue->in_parked);
 			scheduler_touch(queue);
-			/* What this one makes no use of is for the next. */
+			/* Slots that this one makes no use of are for the next. */
 			t->unpark |= !list_empty(&job->parked);
 		}
 		if (list_empty(&job->parked))

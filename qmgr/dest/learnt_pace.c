@@ -65,7 +65,7 @@ static void turn_slices(struct learnt_pace *p, int64_t now_ms)
 	p->slice_ms = keep > 0 ? p->slice_ms + n * SLICE_MS : now_ms;
 }
 
-/* What was taken, and in how long: since the first of the slices that has any. */
+/* How much was taken, and in how long: since the first of the slices that has any. */
 static int64_t count_taken(struct learnt_pace *p, int64_t now_ms, int64_t *in_ms)
 {
 	int64_t n = 0;

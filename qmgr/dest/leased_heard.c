@@ -39,7 +39,7 @@ void leased_heard(struct destdb *db, struct sharing_leased *note)
 		l->scarce = note->scarce;
 		if (h->nidle > 0)
 			leased_idle(db, h);
-		/* What it was seen to take it takes of all of them. */
+		/* The host was seen to take so many of all nodes. */
 		if (first && h->limit.n > 0 && h->limit.n < h->ready + l->others)
 			h->limit.n = (int)(h->ready + l->others);
 		if (l->fair < l->want)

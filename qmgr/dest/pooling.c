@@ -30,7 +30,7 @@ static void keep_speed(struct host *h)
 	h->pooling.s_us = h->speed.s_us;
 }
 
-/* What is measured with each message is told when it has come far, and not each time that it swings. */
+/* A measure that changes with each message is told when it has come far, and not each time that it swings. */
 static void keep_measures(struct host *h, int64_t now_ms)
 {
 	struct host_pooling *p = &h->pooling;
@@ -46,7 +46,7 @@ static void keep_measures(struct host *h, int64_t now_ms)
 	p->pace = pace_of(h);
 }
 
-/* What is to be told when it changes; 0: there is nothing to tell. */
+/* Another number whenever there is something to be told; 0: there is nothing. */
 static uint64_t likeness_of(const struct host *h, enum fact_which which)
 {
 	int64_t v[5] = {0};

@@ -39,7 +39,7 @@ struct remembered *remembered_add(struct destdb *, const char *key, int concurre
 /* Of this key: concurrency 0 is not known. What it has of a pace and a source is for the caller. */
 
 void remembered_age(struct destdb *);
-/* What is worth nothing any more is forgotten. */
+/* Records that are worth nothing any more are forgotten. */
 
 void remembered_forget(struct destdb *, const char *key);
 int remembered_forget_site(struct destdb *, const char *name);

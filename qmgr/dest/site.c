@@ -75,7 +75,7 @@ static bool is_overtaken(const struct site *s, const struct host *h)
 	return false;
 }
 
-/* What it has proven, to TLSA records of before, is not what is asked for now. */
+/* Connections whose host has proven itself to TLSA records of before, which is not what is asked for now. */
 static void end_overtaken(struct site *s, struct list *conns)
 {
 	list_each (link, tmp, conns) {
@@ -130,7 +130,7 @@ void site_reset(struct site *s, bool everywhere)
 	site_touch(s);
 }
 
-/* What began lately; of a rate that is shared, Redis knows. */
+/* Transactions that began lately; of a rate that is shared, Redis knows. */
 static bool remembers_rate(const struct site *s)
 {
 	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db) : site_rated(s);

@@ -155,7 +155,7 @@ static bool unready_limit(struct question *q, struct limit *l)
 	return site_limits_unready_full(q->s->queue.transport);
 }
 
-/* What is idle is free for it too. */
+/* An idle connection is free for it too. */
 bool site_limits_share_allows(const struct peer *p)
 {
 	const struct transport *t = p->job->transport;

@@ -16,7 +16,7 @@ static bool all_refuse(const struct site *s)
 	return s->nhost > 0;
 }
 
-/* What the last of them said; a reference. */
+/* The latest refusal of its hosts; a reference. */
 static struct verdict *last_word(const struct site *s)
 {
 	struct verdict *last = NULL;

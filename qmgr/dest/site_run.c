@@ -29,7 +29,7 @@ static void serve_granted(struct site *s)
 static enum queue_state assess_site(struct site *s, enum constraint *holds)
 {
 	struct peer *first = selection_first(&s->queue);
-	/* What is granted waits for the same time. */
+	/* A connection that is granted waits for the same time. */
 	*holds = CONSTRAINT_IDLE;
 	if (s->queue.waiting > 0 && site_paused(s) &&
 	    site_paused_until_ms(s) > destdb_now_ms(s->db))
@@ -43,7 +43,7 @@ static enum queue_state assess_site(struct site *s, enum constraint *holds)
 	return constraint_row(l.constraint)->in_turn ? QUEUE_HUNGRY : QUEUE_QUIET;
 }
 
-/* What has entries and no place for them may use what others do not. */
+/* A site with entries and no place for them may use what others do not. */
 static void wait_or_not(struct site *s)
 {
 	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;

@@ -285,7 +285,7 @@ void source_taken(struct site *s, const struct delivery *d)
 	struct source_bar *b = bar_of(s);
 	if (!s->source || b->wait_ms == 0)
 		return;
-	/* What was under way at the time says nothing; what has gone since, for want of another source, does. */
+	/* A delivery that was under way at the time says nothing; one that has gone since, for want of another source, does. */
 	if (source_shut_until_ms(s) > 0 && d->began_us / 1000 <= b->until_ms - b->wait_ms)
 		return;
 	*b = (struct source_bar){0};

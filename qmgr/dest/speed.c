@@ -40,7 +40,7 @@ void speed_served(struct speed *sp, const struct speed_sample *x)
 	smooth_value(&sp->s_us, us > 0 ? us : 0);
 }
 
-/* What is under way longer than usual shows a host that has become slower, or is new to us. */
+/* A delivery under way for longer than usual shows a host that has become slower, or is new to us. */
 static int64_t service_us(const struct speed *sp, int64_t waited_us)
 {
 	int64_t left_us = waited_us - 2 * sp->r_us - TURN_US;

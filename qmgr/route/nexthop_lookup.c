@@ -117,7 +117,7 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 	}
 }
 
-/* What its TLSA records demand takes the place of all else. */
+/* A demand of the host's TLSA records takes the place of all others. */
 static bool by_records(const struct resolve_host *h)
 {
 	return h->dane && h->dane->nusable > 0;

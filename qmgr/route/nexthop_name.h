@@ -13,7 +13,7 @@
 #include "qmgr/route/route.h"
 
 void nexthop_write_key(struct buf *, const struct route *, const char *address);
-/* What tells this next hop from others. */
+/* The key that tells this next hop from others. */
 
 char *nexthop_logins(const struct tables *, const struct route *, const char *sender,
 		     const char *address);

@@ -56,7 +56,7 @@ int64_t pace_reserved_ms(const struct pace *, const struct conf_rate *, int64_t 
 void pace_use(struct pace *, const struct conf_rate *); /* one of what is reserved begins */
 
 void pace_keep(struct pace *, int64_t now_ms);
-/* What is reserved is late: it is not lost, and in even steps from now on. */
+/* Turns that are reserved, and late, are not lost, and come in even steps from now on. */
 
 void pace_give_back(struct pace *, const struct conf_rate *, int64_t now_ms);
 /* One of what was reserved, and used, has not begun. */

@@ -34,7 +34,7 @@ void pool_take(struct job *);		 /* one recipient of it was read */
 void pool_free(struct job *, int64_t n); /* so many had their verdicts */
 
 void pool_return(struct job *);
-/* What it does not use goes to the first unread job, unless that is itself, or to the transport. */
+/* The places that the job does not use go to the first unread job, unless that is itself, or to the transport. */
 
 void pool_preempted(struct job *);
 /* The job slipped past another: if it is unread, it gets a part of the extra pool. */

@@ -187,7 +187,7 @@ static enum milter_says set_fault(struct milter_engine *e, const char *what)
 	return MILTER_SAYS_FAULT;
 }
 
-/* What it says, cut into texts that each end with a NUL. */
+/* The filter's words, cut into texts that each end with a NUL. */
 struct cursor {
 	const char *at, *end;
 	bool good;
@@ -234,7 +234,7 @@ static enum milter_says take_negotiation(struct milter_engine *e, struct cursor 
 		return set_fault(e, "its negotiation is cut short");
 	if (e->version < MILTER_VERSION_LEAST || e->version > MILTER_VERSION)
 		return set_fault(e, "it speaks another version of the protocol");
-	/* What was not offered does not hold, whatever it says. */
+	/* An action that was not offered does not hold, whatever the filter says. */
 	e->actions &= MILTER_ACTIONS;
 	e->steps &= MILTER_STEPS;
 	e->state = MILTER_IDLE;

@@ -100,7 +100,7 @@ enum step milter_filter_failed(struct filter *f, const char *why)
 	return next;
 }
 
-/* What it is to be told next for the event at work; MILTER_EVENT_COUNT: nothing. */
+/* The step that the filter is to be told next for the event at work; MILTER_EVENT_COUNT: none. */
 static enum milter_event due_event(const struct filter *f)
 {
 	const struct milter_chain *c = f->chain;
@@ -183,7 +183,7 @@ static enum step tell_event(struct filter *f, enum milter_event event)
 	return STEP_NEXT;
 }
 
-/* What has been said holds, whoever is asked. */
+/* A verdict that has been given holds, whichever filter is asked. */
 static enum step settled_step(struct filter *f)
 {
 	bool unknown = f->chain->event == MILTER_UNKNOWN;

@@ -24,7 +24,7 @@ enum milter_action {
 	MILTER_ACTIONS = 0x1ff,
 };
 
-/* What it may not want to be told, or not answer (SMFIP_). */
+/* Events that a filter may not want to be told, or not answer (SMFIP_). */
 enum milter_step {
 	MILTER_NO_CONNECT = 0x1,
 	MILTER_NO_HELO = 0x2,
@@ -82,7 +82,7 @@ enum milter_event {
 		MILTER_EVENT_COUNT
 };
 
-/* What else is sent, and has no answer. */
+/* Packets besides, which have no answer. */
 enum milter_order {
 	MILTER_NEGOTIATE = 'O', /* but this */
 	MILTER_MACROS = 'D',

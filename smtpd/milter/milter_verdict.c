@@ -66,7 +66,7 @@ static enum step make_changes(struct filter *f)
 	return error ? milter_filter_broken(f, error) : STEP_NEXT;
 }
 
-/* What it has answered, and whether there is more for it. True: there is. */
+/* The filter's answer is taken. True: there is more to tell it. */
 bool milter_filter_obey(struct filter *f, enum milter_event event, const struct milter_answer *a,
 			enum step *step)
 {
