@@ -135,10 +135,19 @@ static int read_message(struct job *j)
 	return j->message.too_large ? EX_DATAERR : EX_IOERR;
 }
 
+/* Nobody knows from a faulty file where the relay listens. */
+static int submit_if_known(struct job *j, const struct submission *s)
+{
+	if (!j->conf->faulty)
+		return submit(j->conf, s, &j->error);
+	buf_puts(&j->error, "the configuration has a fault");
+	return EX_TEMPFAIL;
+}
+
 /* A relay that is down, or has no room for another client, finds the message when it can. */
 static int submit_or_leave(struct job *j, const struct submission *s)
 {
-	int status = submit(j->conf, s, &j->error);
+	int status = submit_if_known(j, s);
 	if (status != EX_TEMPFAIL && submit_listener(j->conf))
 		return status;
 	if (s->verbose)
@@ -278,10 +287,13 @@ int cmd_sendmail(int argc, char **argv)
 		return status;
 	}
 	struct options o = {.conf_file = j.options.conf_file};
-	j.conf = options_conf(&o);
+	bool session = j.options.mode == SENDMAIL_SESSION;
+	j.conf = session ? options_conf(&o) : options_conf_to_ask(&o);
 	if (!j.conf)
 		return EX_CONFIG;
-	status = j.options.mode == SENDMAIL_SESSION ? sendmail_session(j.conf) : submit_message(&j);
+	status = session ? sendmail_session(j.conf) : submit_message(&j);
+	if (j.conf->faulty && status != EX_OK && status != EX_USAGE)
+		status = EX_CONFIG; /* its limits may not be the relay's */
 	queue_habit_free(&j.options.of);
 	conf_unref(j.conf);
 	return status;

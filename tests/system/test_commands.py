@@ -578,6 +578,17 @@ def test_sendmail_has_a_status_for_a_relay_out_of_reach(lab):
     assert submit(relay, "you@dest.test").returncode == EX_CONFIG
 
 
+def test_sendmail_is_no_victim_of_a_fault_in_the_configuration(lab):
+    """Programs that send mail seldom look at the status: the relay that runs takes it from its maildrop."""
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    with open(relay.config_path, "a", encoding="utf-8") as stream:
+        stream.write("nonsense = 1\n")
+    done = submit(relay, "you@dest.test")
+    assert done.returncode == DONE and "nonsense" in done.stderr
+    assert sink.wait_messages(1)[0].recipients == ["you@dest.test"]
+
+
 # --- sink
 
 
