@@ -17,7 +17,7 @@ from lab.net import free_port, wait_until
 from test_dkim import Keys
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
-MANY = 1000
+MANY, SOME = 100_000, 100  # more than there is time for; so many between two ends of rspamd
 CONTENT = b"From: Ann <ann@example.org>\r\nTo: b@dest.test\r\nSubject: x\r\nDate: Sun, 22 Nov 2026 12:00:00 +0000\r\n\r\nHello\r\n"
 
 
@@ -98,7 +98,8 @@ class Spam(Load):
     """Messages that whoever has looked at them has marked."""
 
     def content(self, number):
-        """Return the message of that number, as it is meant."""
+        """Return the message of that number, as it is meant; not so soon that thousands come while rspamd is away."""
+        time.sleep(0.01)
         return super().content(number) + SPAM.encode() + b"\r\n"
 
 
@@ -122,10 +123,14 @@ def test_rspamd_stopped_hung_and_killed_in_the_midst_of_many_messages(lab, rspam
     config.extra = f'milter "rspamd" {{ address = "{rspamd.address}"  timeout = 2s }}\n'
     relay = lab.relay(config)
     load = Spam(relay.port, MANY, sessions=8)
-    for turn, how in enumerate(["stopped", "hung", "killed"]):
-        load.wait_acknowledged(MANY * (turn + 1) // 4, 120)
+    for how in ["stopped", "hung", "killed"]:
+        load.wait_acknowledged(len(load.acknowledged) + SOME, 120)
+        told = len(relay.events("milter", state="away")), len(relay.events("milter", state="ready"))
         _away(rspamd, how)
-    ids = load.finish(120)
+        relay.wait_event("milter", 60, count=told[0] + 1, state="away")
+        relay.wait_event("milter", 60, count=told[1] + 1, state="ready")
+    load.close()
+    ids = load.acknowledged
 
     def missing():
         return {ids[one] for one in set(ids) - {token(one.content) for one in sink.messages}}
@@ -134,6 +139,5 @@ def test_rspamd_stopped_hung_and_killed_in_the_midst_of_many_messages(lab, rspam
         wait_until(lambda: not missing(), 60, "all that was taken on")
     except AssertionError:
         pytest.fail(str([event for event in relay.events() if event.get("id") in missing()]))
-    assert len(sink.messages) == len(ids) == MANY
+    assert 3 * SOME <= len(sink.messages) == len(ids) < MANY
     assert all(b"\r\nX-Spam: Yes\r\n" in one.content for one in sink.messages)
-    assert {event["state"] for event in relay.events("milter")} == {"away", "ready"}
