@@ -224,11 +224,25 @@ static bool judge_folder(struct harvest *h)
 	return ours;
 }
 
+/* The origin, which says that it is whole, goes first: a crash leaves any part of the others. False and errno: it can't be removed. */
+static bool remove_folder(const struct harvest *h, const char *path)
+{
+	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	if (folder < 0)
+		return errno == ENOENT;
+	bool ok = (disk_unlink(folder, ORIGIN) == 0 || errno == ENOENT) && disk_sync(folder) == 0;
+	int error = errno;
+	disk_close(folder);
+	if (ok)
+		life_remove(h->conf->spool, h->folder);
+	errno = error;
+	return ok;
+}
+
 static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
 	char *path = mem_printf("%s/%s", h->conf->spool, h->folder);
-	life_remove(h->conf->spool, h->folder);
-	int folder = disk_make_folder(AT_FDCWD, path) == 0
+	int folder = remove_folder(h, path) && disk_make_folder(AT_FDCWD, path) == 0
 			     ? disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY)
 			     : -1;
 	bool ok = folder >= 0 ? read_into(h, n, folder, error) : failed_here(error, path);

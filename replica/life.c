@@ -146,17 +146,51 @@ static void move_adopted(void *owner, const char *name)
 		a->ok &= move_name(a->from, a->to, name);
 }
 
+/* Of a queue, without the node's file. */
+static const char *const parts[] = {"log", "large", "adopting", "format"};
+
 /* The file that says so goes when all else has gone. */
 static bool move_all(int folder, int to)
 {
-	static const char *const names[] = {"log", "large", "adopting", "format"};
 	struct adopted_from a = {.from = folder, .to = to, .ok = true};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (!move_name(folder, to, names[i]))
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (!move_name(folder, to, parts[i]))
 			return false;
 	return disk_each(folder, move_adopted, &a) == 0 && a.ok && disk_sync(to) == 0 &&
 	       move_name(folder, to, NODE_FILE) && disk_sync(to) == 0 && disk_sync(folder) == 0 &&
 	       disk_unlink(folder, PAST_FILE) == 0 && disk_sync(folder) == 0;
+}
+
+static bool is_there(int folder, const char *name)
+{
+	int fd = disk_open(folder, name, O_RDONLY);
+	if (fd >= 0)
+		disk_close(fd);
+	return fd >= 0;
+}
+
+/* Else it was begun, and goes on. */
+static bool holds_another(int aside, int folder)
+{
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (is_there(aside, parts[i]) && is_there(folder, parts[i]))
+			return true;
+	return is_there(aside, NODE_FILE);
+}
+
+/* One of the same life and epoch may have been put aside before a backup was put back. -1 and errno. */
+static int open_aside(int folder, const struct epoch_own *own, char *name, size_t size)
+{
+	int len = snprintf(name, size, ASIDE "/%" PRIu64 "-%016" PRIx64, own->epoch, own->life);
+	for (int times = 2;; times++) {
+		int to = disk_make_folder(folder, name) == 0
+				 ? disk_open(folder, name, O_RDONLY | O_DIRECTORY)
+				 : -1;
+		if (to < 0 || !holds_another(to, folder))
+			return to;
+		disk_close(to);
+		snprintf(name + len, size - (size_t)len, "-%d", times);
+	}
 }
 
 static bool put_aside(int folder, char *name, size_t size)
@@ -164,10 +198,7 @@ static bool put_aside(int folder, char *name, size_t size)
 	struct epoch_own own;
 	if (!read_node(folder, &own) || disk_make_folder(folder, ASIDE) != 0)
 		return false;
-	snprintf(name, size, ASIDE "/%" PRIu64 "-%016" PRIx64, own.epoch, own.life);
-	if (disk_make_folder(folder, name) != 0)
-		return false;
-	int to = disk_open(folder, name, O_RDONLY | O_DIRECTORY);
+	int to = open_aside(folder, &own, name, size);
 	bool ok = to >= 0 && move_all(folder, to);
 	int error = errno;
 	if (to >= 0)

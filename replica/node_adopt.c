@@ -261,13 +261,17 @@ static void claim_one(struct node *n)
 	}
 }
 
-/* The row is another's since. */
+/* The row is another's since. Where it says that we have the queue, or that the life after ours has begun, our own word got through, though
+ * nobody has answered it. */
 static bool is_lost(const struct node *n, const struct node_unit *u)
 {
 	const struct roster_row *r = roster_find(&n->roster, u->node);
+	const struct harvest_origin of = {.life = u->row.life, .epoch = u->row.epoch};
 	if (!r)
 		return false;
-	return r->is.state == REPLICA_ADOPTING ? strcmp(r->is.by, n->name) != 0 : !u->named;
+	if (r->is.state == REPLICA_ADOPTING)
+		return strcmp(r->is.by, n->name) != 0;
+	return !u->named && left_of(n->name, &r->is, &of, u->again) != LEFT_OURS;
 }
 
 /* False: it is not said yet. */
