@@ -487,14 +487,30 @@ static bool is_hopeless(const struct node *n)
 	       clock_up_ms() - t->failing_ms >= patience_ms(n);
 }
 
-/* The bucket may have lost which of them we are taking, or have taken. */
+struct asking {
+	struct node *node;
+	bool right;
+};
+
+static void ask_for_lost_row(void *owner, const char *name)
+{
+	struct asking *a = owner;
+	char node[REPLICA_NODE_MAX + 1];
+	if (!replica_token_parse(name + strlen(LIFE_ADOPTED_FROM), node))
+		return;
+	const struct roster_row *r = roster_find(&a->node->roster, node);
+	if (a->right && (!r || !r->there))
+		a->right = node_row_is_right(a->node, node, NULL);
+}
+
+/* The bucket may have lost which of them we are taking, or have taken: what they say, or that they are there. */
 static bool all_rows_are_right(struct node *n)
 {
-	bool right = true;
-	for (int i = 0; i < n->roster.n && right; i++)
+	struct asking a = {.node = n, .right = true};
+	for (int i = 0; i < n->roster.n && a.right; i++)
 		if (n->roster.row[i].there)
-			right = node_row_is_right(n, n->roster.row[i].node, &n->roster.row[i]);
-	return right;
+			a.right = node_row_is_right(n, n->roster.row[i].node, &n->roster.row[i]);
+	return life_each_leftover(n->conf->spool, ask_for_lost_row, &a) && a.right;
 }
 
 /* What lies about of adoptions that were killed when their rows said already that they had come to an end. */
