@@ -224,10 +224,14 @@ static void act_pause(void)
 	fibers_pause(some()->number, true);
 }
 
+/* Nobody ends while he does not run: the time for that begins anew. */
 static void act_resume(void)
 {
-	for (int i = 0; i < machines; i++)
+	for (int i = 0; i < machines; i++) {
+		if (fibers_paused(i))
+			machine[i].since_us = fibers.now_us;
 		fibers_pause(i, false);
+	}
 }
 
 /* One of the same moment as what is sent next is not told apart, and the manual says so. */
