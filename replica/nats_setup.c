@@ -232,18 +232,19 @@ natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct repli
 	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
-void nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const char *node),
+bool nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const char *node),
 		      void *owner)
 {
 	jsStreamNamesList *all = NULL;
 	char node[REPLICA_NODE_MAX + 1];
 	jsOptions o = options_within(n->wait_ms / NATS_SETUP_BRIEFLY);
 	if (js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
-		return;
+		return false;
 	for (int i = 0; i < all->Count; i++)
 		if (replica_stream_parse(all->List[i], node))
 			found(owner, node);
 	jsStreamNamesList_Destroy(all);
+	return true;
 }
 
 const char *nats_setup_text(natsStatus s)

@@ -57,9 +57,9 @@ natsStatus nats_setup_claim(struct nats_setup *, const char *node, struct replic
 			    bool *there);
 /* Who has the queue of that node, as its stream says. Not there: no stream, or one that says nothing. */
 
-void nats_setup_nodes(struct nats_setup *, void (*found)(void *owner, const char *node),
+bool nats_setup_nodes(struct nats_setup *, void (*found)(void *owner, const char *node),
 		      void *owner);
-/* All that have a stream, as far as the server says. */
+/* All that have a stream, as far as the server says. False: it does not. */
 
 const char *nats_setup_text(natsStatus);
 /* What went wrong, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the

@@ -398,6 +398,43 @@ static void return_rows(struct node *n)
 		forget_unit(n);
 }
 
+struct asking {
+	struct node *node;
+	bool right;
+};
+
+/* Not of those that are taken: they say that we do. */
+static void ask_other_stream(void *owner, const char *node)
+{
+	struct asking *a = owner;
+	struct node *n = a->node;
+	if (!a->right || strcmp(node, n->name) == 0 || in_unit(&n->taking, node))
+		return;
+	const struct roster_row *r = roster_find(&n->roster, node);
+	a->right = node_row_is_right(n, node, r && r->there ? r : NULL);
+}
+
+static bool any_is_missing(const struct node *n)
+{
+	for (int i = 0; i < n->roster.n; i++)
+		if (is_for_unit(n, &n->roster.row[i]))
+			return true;
+	return false;
+}
+
+/* Whoever is taken may have taken some of another's queue, and we before our last start: that is in our queue now, and all of it is released
+ * together. The bucket may have lost that, which the stream of that other knows: nothing was taken before it said so, and
+ * since all was read nothing is. False: what is missing is to be taken, too, or nobody knows yet. */
+static bool unit_is_whole(struct node *n)
+{
+	struct asking a = {.node = n, .right = true};
+	if (any_is_missing(n)) {
+		n->taking.done = false;
+		return false;
+	}
+	return nats_setup_nodes(&n->nats, ask_other_stream, &a) && a.right;
+}
+
 static bool any_lost(struct node *n, bool *any_named)
 {
 	bool any = false;
@@ -433,7 +470,7 @@ static void finish_taking(struct node *n)
 		return;
 	}
 	/* What an attempt before the last start had taken is in our queue, and perhaps not in the copy of that yet. */
-	if (!replica_whole(n->replica))
+	if (!replica_whole(n->replica) || (!named && !unit_is_whole(n)))
 		return;
 	for (int i = 0; i < t->n; i++)
 		done &= say_adopted(n, &t->unit[i]) &&
@@ -486,11 +523,6 @@ static bool is_hopeless(const struct node *n)
 	return t->failing_ms > 0 && node_has_others(n) && may_give_back(n) &&
 	       clock_up_ms() - t->failing_ms >= patience_ms(n);
 }
-
-struct asking {
-	struct node *node;
-	bool right;
-};
 
 static void ask_for_lost_row(void *owner, const char *name)
 {

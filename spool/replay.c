@@ -324,16 +324,21 @@ void replay_end(struct stub *stub)
 {
 	struct journal none = {.emptied = false};
 	struct work *mine = NULL;
+	bool lost = false; /* an envelope that was worked on */
 	if (of_version_1(stub))
 		join_work(stub);
 	for (struct work *w; (w = stub->work);) {
 		stub->work = w->lower;
 		w->lower = NULL;
+		lost |= w->generation > stub->generation;
 		if (w->generation == stub->generation)
 			mine = w;
 		else
 			work_free(w, &none);
 	}
+	/* Its verdicts are of other recipients, by their numbers: what came of it is not known, and is to be said. */
+	if (lost && !mine && stub->envelope.segment)
+		mine = mem_zalloc(sizeof *mine);
 	stub->work = mine;
 	if (stub->work && stub->envelope.segment)
 		stub->state = STUB_ACTIVE;

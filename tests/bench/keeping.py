@@ -5,7 +5,8 @@
     bench_sessions -> Postfix -> smtp-sink      where Postfix can run (as root)
 
 In turn, for different numbers of sessions; then large messages, and what they cost the small ones
-beside them. A message takes from its MAIL to the 250 behind its content.
+beside them; and what as many processes cost these that do nothing but compute, since no more than that can be the
+disk's or the relay's. A message takes from its MAIL to the 250 behind its content.
 """
 
 import contextlib
@@ -21,8 +22,9 @@ from relaying import start_postfix
 SESSIONS = TOP / "build" / "plain" / "tests" / "bench" / "bench_sessions"
 AT_ONCE = (1, 10, 50, 200, 500)
 POSTFIX_AT_ONCE = (1, 10, 50)  # it serves a hundred at most, as it comes
-SIZES = (100_000, 200_000, 2_000_000)
+SIZES = (100_000, 200_000, 600_000, 2_000_000)
 FEW, LARGE, LARGE_AT_ONCE, PAUSE_S = 10, 2_000_000, 4, 0.5
+COMPUTING = 6  # so many threads of the relay, its client and its sink are busy with large content
 
 
 def _start(port, sessions, seconds, size):
@@ -51,11 +53,22 @@ def _beside_large(port, seconds, size):
         _finish(large)
 
 
+def _beside_computing(port, seconds, size):
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(COMPUTING)]
+    try:
+        return _measure(port, FEW, seconds, size)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
 def _round(port, options, at_once, everything):
     found = {f"{n}": _measure(port, n, options.seconds, options.size) for n in at_once}
     if everything:
         found |= {f"of {size}": _measure(port, FEW, options.seconds, size) for size in SIZES}
         found["beside large"] = _beside_large(port, options.seconds, options.size)
+        found["beside computing"] = _beside_computing(port, options.seconds, options.size)
     return found
 
 
@@ -94,8 +107,8 @@ def report(figures, options):
     for size in SIZES:
         found = middle["sluice"][f"of {size}"]
         lines.append(f"{size:<14}{_cells(found)}{found['rate'] * size / 1e6:12.0f}")
-    lines.append(f"{options.size} bytes, beside {LARGE_AT_ONCE} sessions of {LARGE}:")
-    lines.append(f"{FEW:<14}{_cells(middle['sluice']['beside large'])}")
+    lines.append(f"{options.size} bytes, beside {LARGE_AT_ONCE} sessions of {LARGE}, and beside {COMPUTING} processes that compute:")
+    lines += [f"{FEW:<14}{_cells(middle['sluice'][f'beside {who}'])}" for who in ("large", "computing")]
     return lines
 
 

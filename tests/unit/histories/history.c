@@ -121,7 +121,7 @@ static void excuse(void)
 {
 	for (int i = 0; i < ledger.n; i++) {
 		struct sheet *s = &ledger.sheet[i];
-		s->excused |= !sheet_done(s);
+		s->excused |= !sheet_done(s) || s->deleting > 0; /* the order may come to nothing */
 		s->apart |= !s->promised;
 		s->firm = false;
 		for (int k = 0; k < LEDGER_RCPT; k++)

@@ -277,6 +277,49 @@ static void a_segment_is_read_by_the_copy_of_its_head(void **state)
 	harness_recovered(&h, 5);
 }
 
+/* The first of its type, in whatever segment. */
+static void damage_record(enum record_type type)
+{
+	bool found = false;
+	for (uint64_t seq = 1; seq < 1000 && !found; seq++) {
+		char name[SEGMENT_NAME];
+		uint64_t from, to;
+		char *path = mem_printf("%s/log/%s", h.conf->spool, segment_name(seq, name));
+		found = access(path, F_OK) == 0 && find(path, (uint8_t)type, 0, &from, &to);
+		if (found)
+			overwrite(path, from + RECORD_HEAD, "????", 4);
+		free(path);
+	}
+	assert_true(found);
+}
+
+/* What came of it is not known, though what is left of it looks as if nobody had begun. */
+static void what_was_begun_by_an_envelope_that_is_lost_was_begun(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	harness_store(&h, 2, 300);
+	struct envelope *e = harness_take(&h);
+	e->due_ms = clock_wall_ms();
+	e->rounds = 1;
+	harness_release(&h, e->id, e);
+	harness_credit(&h, 1);
+	e = harness_take(&h);
+	harness_count(&h); /* what came before it is written */
+	harness_crash(&h);
+	damage_record(RECORD_REPLACEMENT);
+	damage_record(RECORD_START);
+	harness_open(&h);
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, e->id, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	assert_int_equal(c->row[0].envelope->rounds, 0);
+	assert_int_equal(c->row[0].queue,
+			 SPOOL_DEFERRED); /* due now, as any that was being delivered */
+	assert_true(c->row[0].envelope->due_ms > 0);
+	spool_command_free(&c);
+	envelope_free(&e);
+}
+
 static void a_large_message_whose_file_is_missing_is_never_delivered(void **state)
 {
 	(void)state;
@@ -372,6 +415,7 @@ int main(void)
 		HARNESS_TEST(a_damaged_record_head_is_got_over),
 		HARNESS_TEST(a_segment_is_read_by_the_copy_of_its_head),
 		HARNESS_TEST(a_large_message_whose_file_is_missing_is_never_delivered),
+		HARNESS_TEST(what_was_begun_by_an_envelope_that_is_lost_was_begun),
 		HARNESS_TEST(mail_is_taken_while_recovery_runs),
 		HARNESS_TEST(what_a_removed_segment_declared_dead_stays_dead),
 	};
