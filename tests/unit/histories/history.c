@@ -88,6 +88,7 @@ static struct {
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
 	bool stream_lost; /* some stream lacks who has it, and the bucket has not synced that since */
+	bool both_lost;	  /* the bucket and a stream have, at one time */
 	bool restored[MACHINES]; /* and it has no epoch since: its folder is what it was once */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
@@ -134,6 +135,7 @@ static void excuse_both(void)
 {
 	if (!now.bucket_us || !now.stream_lost)
 		return;
+	now.both_lost = true;
 	excuse();
 	for (int i = 0; i < ledger.n; i++)
 		ledger.sheet[i].untold = true;
@@ -826,6 +828,12 @@ static void make_room(void)
 	}
 }
 
+/* Nobody is left who could take its queue: the operator says that the folder is right, as only he can know. */
+static bool insists_on_folder(const struct machine *waits, const struct machine *ordered)
+{
+	return waits == ordered && now.both_lost && !any_takes_queues();
+}
+
 /* Whoever waits for an order gets it. */
 static void operate(int64_t since_us)
 {
@@ -837,7 +845,8 @@ static void operate(int64_t since_us)
 			machine_start(&machine[i]); /* an order to drain may have come late */
 		machine_ask(&machine[i], SPOOL_RESUME, 0);
 		machine_ask(&machine[i], SPOOL_FLUSH, 0);
-		if (m && &machine[i] != m && fibers.now_us - since_us > OPERATOR_US)
+		if (m && (&machine[i] != m || insists_on_folder(m, &machine[i])) &&
+		    fibers.now_us - since_us > OPERATOR_US)
 			machine_order(&machine[i], NODE_ADOPT, m->name);
 	}
 }
