@@ -828,25 +828,27 @@ static void make_room(void)
 	}
 }
 
-/* Nobody is left who could take its queue: the operator says that the folder is right, as only he can know. */
-static bool insists_on_folder(const struct machine *waits, const struct machine *ordered)
+/* Nobody is left who could take the queue of one in doubt: the operator says that its folder is right, as only he can know. */
+static void insist_on_folders(void)
 {
-	return waits == ordered && now.both_lost && !any_takes_queues();
+	for (int i = 0; i < machines && now.both_lost && !any_takes_queues(); i++)
+		machine_order(&machine[i], NODE_ADOPT, machine[i].name);
 }
 
 /* Whoever waits for an order gets it. */
 static void operate(int64_t since_us)
 {
-	if (fibers.now_us - since_us > OPERATOR_US)
+	if (fibers.now_us - since_us > OPERATOR_US) {
 		make_room();
+		insist_on_folders();
+	}
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
 		if (!machine[i].gone)
 			machine_start(&machine[i]); /* an order to drain may have come late */
 		machine_ask(&machine[i], SPOOL_RESUME, 0);
 		machine_ask(&machine[i], SPOOL_FLUSH, 0);
-		if (m && (&machine[i] != m || insists_on_folder(m, &machine[i])) &&
-		    fibers.now_us - since_us > OPERATOR_US)
+		if (m && &machine[i] != m && fibers.now_us - since_us > OPERATOR_US)
 			machine_order(&machine[i], NODE_ADOPT, m->name);
 	}
 }
