@@ -83,6 +83,7 @@ static struct {
 	int64_t room;			  /* of JetStream */
 	bool limited;			  /* its streams take nothing */
 	unsigned limits;		  /* how often that began */
+	unsigned unread;		  /* reads that were to fail */
 	unsigned backup_limits[MACHINES]; /* ... when the backup was made */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
@@ -542,6 +543,7 @@ static void act_read(void)
 {
 	static const enum memdisk_call call[] = {CALL_OPEN, CALL_READ, CALL_SIZE};
 	uint32_t which = below(3);
+	now.unread++;
 	memdisk_fail(some()->disk, call[which], 1 + (int)below(30), which == 0 ? EMFILE : EIO,
 		     false);
 }
@@ -879,8 +881,8 @@ static void list_all(void)
 	pass(1000000, SLACK_US);
 }
 
-/* Half a pair is none. While its stream is full a node sends what nobody had a 250 for, and may lose the other one with its
- * folder: whoever has brought them brings both again. */
+/* Half a pair is none. While its stream is full, or content can't be read, a node sends what nobody had a 250 for, or begins its envelope anew in the
+ * copy, and may lose the other one with its folder: whoever has brought them brings both again. */
 static void judge_pairs(void)
 {
 	for (int i = 0; i < ledger.n; i++) {
@@ -888,7 +890,8 @@ static void judge_pairs(void)
 		const struct sheet *with = s->with ? ledger_find(s->with) : NULL;
 		char id[IDENT_TEXT];
 		bool let_go = with && (with->excused || with->apart || with->deleted ||
-				       with->deleting > 0 || (now.limits > 0 && !with->promised));
+				       with->deleting > 0 ||
+				       (now.limits + now.unread > 0 && !with->promised));
 		if (with && s->rcpt[0].sent && !with->rcpt[0].sent && !let_go)
 			ledger_broken(BROKEN_HALF, "%s", ident_text(s->id, id));
 	}
