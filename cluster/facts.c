@@ -153,6 +153,7 @@ static void on_written(void *owner, const redisReply *reply)
 	magic_check(f, FACTS_MAGIC);
 	if (reply && reply->type == REDIS_REPLY_INTEGER)
 		see_whether_ahead(f, reply->integer < 0);
+	assert(f->under_way > 0);
 	f->under_way--;
 	pump_tasks(f);
 }
@@ -163,6 +164,7 @@ static void on_read(void *owner, const redisReply *reply)
 	struct fact *fact = NULL;
 	int64_t wall_ms = clock_wall_ms();
 	magic_check(f, FACTS_MAGIC);
+	assert(f->under_way > 0);
 	f->under_way--;
 	for (size_t i = 0; resp_is_array(reply, i + 2); i += 2)
 		if (strcmp(resp_text(reply->element[i]), "key") == 0 && !fact)

@@ -73,6 +73,7 @@ static int64_t forget_lines(struct events *e, size_t len, enum metric as)
 	int64_t n = count_lines(buf_data(&e->waiting), len);
 	buf_consume(&e->waiting, len);
 	buf_release(&e->waiting);
+	assert(e->count >= n);
 	e->count -= n;
 	event_line_room_give(len);
 	metrics_add(METRIC_events_waiting, -n);

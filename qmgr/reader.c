@@ -11,6 +11,7 @@
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/shelf.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Recipients that a batch may look at in vain: their transport has no room. */
@@ -37,6 +38,7 @@ static enum read read_one(struct message *m, uint32_t recipient)
 {
 	const struct route *route = router_route(m, recipient);
 	if (route->action != ROUTE_DELIVER) {
+		assert(m->work.unread > 0);
 		m->work.unread--;
 		router_end(m, recipient, route);
 		return READ_ENDED;
@@ -44,6 +46,7 @@ static enum read read_one(struct message *m, uint32_t recipient)
 	struct job *job = router_job(m, route);
 	if (pool_transport_room(job->transport) <= 0)
 		return READ_NO_ROOM;
+	assert(m->work.unread > 0);
 	m->work.unread--;
 	job->routing++;
 	pool_take(job);

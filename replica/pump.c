@@ -10,6 +10,7 @@
 #include "spool/disk.h"
 #include "spool/replicate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -377,6 +378,7 @@ static void note_arrival(struct replica *r, const struct flown *m)
 	case REPLICA_LARGE_END:
 		if (!f)
 			break;
+		assert(f->under_way > 0);
 		f->under_way--;
 		if (!f->gone)
 			copy_is(&r->copies, f, f->end, f->sent, m->to);

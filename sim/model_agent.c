@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/early.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static void retire_agent(struct agent *a)
 	struct stage *st = a->stage;
 	struct site *s = a->early.site;
 	tally_window(st->tally, s->key, s->window.concurrency);
+	assert(st->agents_busy > 0);
 	st->agents_busy--;
 	watch_ended(st, s->key);
 	early_end(&a->early);

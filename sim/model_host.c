@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sim/calendar.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,7 @@ static void serve_next(struct model_host *h)
 	if (!first || !has_room(h))
 		return;
 	list_remove(first);
+	assert(h->nwaiting > 0);
 	h->nwaiting--;
 	serve_attempt(list_entry(first, struct attempt, in_waiting));
 }
@@ -271,6 +273,7 @@ void attempt_close(struct attempt *a)
 	timer_stop(&h->world->events, &a->timer);
 	h->serving -= a->state == ATTEMPT_GREETED || a->state == ATTEMPT_READY;
 	h->nwaiting -= a->state == ATTEMPT_WAITING;
+	assert(h->open > 0);
 	h->open--;
 	list_remove(&a->in_waiting);
 	a->state = ATTEMPT_NONE;

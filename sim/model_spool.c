@@ -87,6 +87,7 @@ static void hand_over(struct model_spool *s, struct kept *k)
 	k->envelope = NULL;
 	k->state = KEPT_ACTIVE;
 	list_remove(&k->link);
+	assert(s->credit > 0);
 	s->credit--;
 	s->active++;
 	stage_post(s->stage, &a->note);
@@ -331,6 +332,7 @@ static void keep_released(struct model_spool *s, struct kept *k, const struct sp
 	k->envelope = e;
 	if (!s->stage->scenario->simulation.retries) {
 		k->state = KEPT_FOR_EVER;
+		assert(s->open > 0);
 		s->open--;
 		return;
 	}
@@ -346,6 +348,7 @@ static void finish_message(struct model_spool *s, struct kept *k)
 			tally_fault(s->stage->tally, "recipient %u of message %u is lost", i,
 				    k->number + 1);
 	k->state = KEPT_DONE;
+	assert(s->open > 0);
 	s->open--;
 	s->stage->tally->done++;
 }
@@ -354,6 +357,7 @@ static void take_release(struct model_spool *s, struct spool_release *r)
 {
 	struct kept *k = find_active(s, r->id, "a release");
 	if (k) {
+		assert(s->active > 0);
 		s->active--;
 		s->credit++;
 		model_inflow_let_go(&s->incoming, k->row);

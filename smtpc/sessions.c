@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -90,6 +91,7 @@ SSL_SESSION *sessions_take(struct sessions *s, const char *key)
 		bool good = SSL_SESSION_is_resumable(newest);
 		if (good && for_all(newest) && SSL_SESSION_up_ref(newest) == 1)
 			return newest;
+		assert(e->n > 0);
 		e->n--;
 		if (good)
 			return newest;

@@ -20,6 +20,7 @@ static void unlist_domain(struct sts_table *t, struct sts_domain *d)
 	int *n = d->policy ? &t->nwith : &t->nwithout;
 	assert(*n > 0 && t->bytes >= d->bytes);
 	--*n;
+	assert(t->bytes >= d->bytes);
 	t->bytes -= d->bytes;
 	metrics_add(METRIC_sts_policies, d->policy ? -1 : 0);
 	list_remove(&d->in_use);

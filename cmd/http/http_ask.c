@@ -37,6 +37,7 @@ static void ask_free(struct http_ask *a)
 	glance_leave(&a->glancer);
 	list_remove(&a->in_look);
 	list_remove(&a->link);
+	assert(a->http->heavy >= a->heavy);
 	a->http->heavy -= a->heavy;
 	buf_fini(&a->out);
 	free(a->what);
@@ -83,6 +84,7 @@ void http_ask_done(struct http_ask *a, unsigned status)
 	bool waited = a->state == ASK_WAITING;
 	a->status = status;
 	a->state = ASK_ANSWERED;
+	assert(a->http->heavy >= a->heavy);
 	a->http->heavy -= a->heavy;
 	a->heavy = false;
 	if (!waited)

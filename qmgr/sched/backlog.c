@@ -47,6 +47,7 @@ static void backlog_free(struct backlog *b)
 	if (b->hh.tbl)
 		HASH_DEL(b->queue->by_flow, b);
 	list_remove(&b->in_all);
+	assert(b->queue->nbacklog > 0);
 	b->queue->nbacklog--;
 	heap_fini(&b->order);
 	free(b);

@@ -40,6 +40,7 @@ void selection_fini_queue(struct queue *queue)
 	list_remove(&queue->in_parked);
 	selection_set(queue, QUEUE_QUIET);
 	backlogs_fini(queue);
+	assert(queue->transport->nqueue[QUEUE_QUIET] > 0);
 	queue->transport->nqueue[QUEUE_QUIET]--;
 }
 
@@ -74,6 +75,7 @@ void selection_set(struct queue *queue, enum queue_state state)
 	if (queue->state == state)
 		return;
 	backlog_hide(queue);
+	assert(queue->transport->nqueue[queue->state] > 0);
 	queue->transport->nqueue[queue->state]--;
 	queue->state = state;
 	queue->transport->nqueue[queue->state]++;
