@@ -209,13 +209,21 @@ static bool is_ours(struct harvest *h, int folder)
 	return true;
 }
 
+static bool holds_queue(int folder)
+{
+	int fd = disk_open(folder, "format", O_RDONLY);
+	if (fd >= 0)
+		disk_close(fd);
+	return fd >= 0;
+}
+
 /* True: it can be used as it is. One that is not whole is made again. */
 static bool judge_folder(struct harvest *h)
 {
 	char *path = mem_printf("%s/%s", h->conf->spool, h->folder);
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	bool whole = folder >= 0 && holds_queue(folder);
 	bool ours = folder >= 0 && is_ours(h, folder);
-	bool whole = folder >= 0 && faccessat(folder, "format", F_OK, 0) == 0;
 	if (whole && !ours)
 		life_keep(h->conf->spool, h->folder, "it was made for another adoption");
 	if (folder >= 0)
@@ -224,17 +232,19 @@ static bool judge_folder(struct harvest *h)
 	return ours;
 }
 
-/* The origin, which says that it is whole, goes first: a crash leaves any part of the others. False and errno: it can't be removed. */
-static bool remove_folder(const struct harvest *h, const char *path)
+bool harvest_remove_folder(const char *spool, const char *name)
 {
+	char *path = mem_printf("%s/%s", spool, name);
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-	if (folder < 0)
-		return errno == ENOENT;
-	bool ok = (disk_unlink(folder, ORIGIN) == 0 || errno == ENOENT) && disk_sync(folder) == 0;
+	bool ok = folder < 0 ? errno == ENOENT
+			     : (disk_unlink(folder, ORIGIN) == 0 || errno == ENOENT) &&
+				       disk_sync(folder) == 0;
 	int error = errno;
-	disk_close(folder);
-	if (ok)
-		life_remove(h->conf->spool, h->folder);
+	if (folder >= 0)
+		disk_close(folder);
+	if (folder >= 0 && ok)
+		life_remove(spool, name);
+	free(path);
 	errno = error;
 	return ok;
 }
@@ -242,7 +252,8 @@ static bool remove_folder(const struct harvest *h, const char *path)
 static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
 	char *path = mem_printf("%s/%s", h->conf->spool, h->folder);
-	int folder = remove_folder(h, path) && disk_make_folder(AT_FDCWD, path) == 0
+	int folder = harvest_remove_folder(h->conf->spool, h->folder) &&
+				     disk_make_folder(AT_FDCWD, path) == 0
 			     ? disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY)
 			     : -1;
 	bool ok = folder >= 0 ? read_into(h, n, folder, error) : failed_here(error, path);

@@ -43,6 +43,9 @@ struct harvest_origin {
 bool harvest_origin(struct harvest_origin *, const char *spool, const char *folder);
 /* False and errno: ENOENT, none was, or it is not whole; or it can't be read. */
 
+bool harvest_remove_folder(const char *spool, const char *folder);
+/* Its origin, which says that it is whole, goes first: a crash leaves any part of the rest. False and errno: it can't be removed. */
+
 natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
  * of it, then that folder and what is stored. */

@@ -309,7 +309,7 @@ static void tidy_unit(struct node *n)
 		if (!u->lost)
 			harvest_discard(&n->nats, u->node, &u->row, u->end);
 		if (n->taking.damaged == 0)
-			life_remove(n->conf->spool, folder);
+			harvest_remove_folder(n->conf->spool, folder);
 		else
 			life_keep(n->conf->spool, folder, "messages in it are damaged");
 		free(folder);
@@ -377,7 +377,7 @@ static void forget_unit(struct node *n)
 		char *folder = folder_of(t->unit[i].node);
 		if (r)
 			r->rest_ms = clock_up_ms() + REST_TIMES * patience_ms(n);
-		life_remove(n->conf->spool, folder);
+		harvest_remove_folder(n->conf->spool, folder);
 		free(folder);
 	}
 	node_left_lost_aside(n);

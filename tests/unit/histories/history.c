@@ -215,6 +215,14 @@ static void act_doom(void)
 	m->wanted = true;
 }
 
+/* Likewise, and nobody starts it again. */
+static void act_fall(void)
+{
+	struct machine *m = some();
+	m->doomed_at = "adopting";
+	m->wanted = false;
+}
+
 static void act_power(void)
 {
 	struct machine *m = some();
@@ -430,6 +438,43 @@ static void act_vanish(void)
 	jetstream_begin();
 }
 
+static bool row_of(const char *node, struct replica_epoch *e)
+{
+	char token[REPLICA_TOKEN];
+	const struct jetstream_stream *s = jetstream_find("KV_" REPLICA_BUCKET);
+	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(node, token));
+	const struct jetstream_message *m = s ? jetstream_last(s, subject) : NULL;
+	free(subject);
+	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
+}
+
+static void write_row(const char *node, const struct replica_epoch *e)
+{
+	char token[REPLICA_TOKEN];
+	struct buf text = {0};
+	uint64_t sequence;
+	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(node, token));
+	replica_epoch_put(&text, e);
+	jetstream_publish(jetstream_blob(subject, buf_data(&text), buf_len(&text)), NULL,
+			  &sequence);
+	buf_fini(&text);
+	free(subject);
+}
+
+/* The bucket has lost that the queue of this one is being taken: it says what it said before. */
+static void act_forget(void)
+{
+	struct replica_epoch e;
+	const struct machine *m = some();
+	if (!row_of(m->name, &e) || e.state != REPLICA_ADOPTING)
+		return;
+	e.state = REPLICA_UP;
+	e.epoch--;
+	memset(e.by, 0, sizeof e.by);
+	memcpy(e.by, m->name, strlen(m->name));
+	write_row(m->name, &e);
+}
+
 /* What an operator does beside a relay that is off. */
 struct beside {
 	struct machine *machine;
@@ -573,7 +618,8 @@ static const struct {
 	{"adopt", act_adopt, 4, FAULT_ORDER},	 {"drain", act_drain, 3, FAULT_DRAIN},
 	{"retire", act_retire, 3, FAULT_RETIRE}, {"repair", act_repair, 3, FAULT_REPAIR},
 	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
-	{"vanish", act_vanish, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
+	{"vanish", act_vanish, 0, FAULT_NONE},	 {"forget", act_forget, 0, FAULT_NONE},
+	{"fall", act_fall, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
 	{"read", act_read, 4, FAULT_READ},
 };
 
@@ -617,6 +663,12 @@ void history_add(struct story *h, const char *name)
 		what++;
 	h->act[h->n] = (struct act){.what = what, .salt = (uint64_t)h->n * 16};
 	h->n++;
+}
+
+void history_add_at(struct story *h, const char *name, int of, uint64_t salt)
+{
+	history_add(h, name);
+	h->act[h->n - 1].salt = (uint64_t)h->machines * 32 * salt + (uint64_t)of;
 }
 
 void history_print(const struct story *h, FILE *to)
@@ -723,16 +775,6 @@ static void look(void)
 }
 
 /* Rest. */
-
-static bool row_of(const char *node, struct replica_epoch *e)
-{
-	char token[REPLICA_TOKEN];
-	const struct jetstream_stream *s = jetstream_find("KV_" REPLICA_BUCKET);
-	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(node, token));
-	const struct jetstream_message *m = s ? jetstream_last(s, subject) : NULL;
-	free(subject);
-	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
-}
 
 static bool retired(const struct machine *m)
 {
@@ -961,7 +1003,9 @@ static void doom(struct machine *m, const char *state)
 		return;
 	m->doomed_at = NULL;
 	m->kill_in =
-		1 + (int)chance_below(&fibers.chance, chance_percent(&fibers.chance, 50) ? 8 : 120);
+		1 + (int)chance_below(&fibers.chance, !m->wanted			   ? 400
+						      : chance_percent(&fibers.chance, 50) ? 8
+											   : 120);
 }
 
 static void heard(int process, const struct seams_line *line)

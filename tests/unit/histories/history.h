@@ -40,6 +40,8 @@ void history_make(struct story *, uint64_t seed, uint32_t allowed);
 /* allowed: faults that may be about; ~0: all. */
 
 void history_add(struct story *, const char *act); /* one more, by its name */
+void history_add_at(struct story *, const char *act, int of, uint64_t salt);
+/* Of that machine. salt: what else there is to chance. Killed, it stays off; doomed, it dies after "adopting" where machines is 3. */
 
 void history_play(const struct story *); /* ledger.broken is what came of it */
 

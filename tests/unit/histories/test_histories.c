@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "replica/harvest.h"
 #include "tests/unit/histories/history.h"
+#include "tests/unit/spool/memdisk.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -20,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORK = 40 };
+enum { WORK = 40, TAKERS = 40, CUTS = 20 };
 enum { QUIET = 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
@@ -267,6 +269,119 @@ static void who_adopts_what_left_then_names_it_in_doubt(void **state)
  * repair that could not open a file for once. A retired name whose row was lost; what had been taken of a queue that another has since;
  * content that was moved where no copy of it came; two that were refused, and of which one came back; a purge of what was adopted
  * that met what its node had written since. */
+/* By "act:machine". */
+static void add_acts_at(struct story *h, const char *names, uint64_t salt)
+{
+	char *text = strdup(names), *save = NULL;
+	for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		char *colon = strchr(name, ':');
+		*colon = '\0';
+		history_add_at(h, name, atoi(colon + 1), salt++);
+	}
+	free(text);
+}
+
+/* Node 0 was taking the queue of node 2 when it ended, and is adopted itself, while the bucket has lost that. */
+static void what_a_taker_had_taken_is_taken_with_it(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS; salt++) {
+		struct story h = {.seed = salt, .machines = 3};
+		add_acts_at(
+			&h,
+			"kill:1 long:0 long:0 store:2 store:2 store:2 work:2 work:2 work:2 fall:0",
+			salt);
+		add_acts_at(&h, "kill:2 long:0 long:0 start:1 pass:1 pass:1 pass:1 pass:1", salt);
+		add_acts_at(&h, "pass:1 forget:2", salt);
+		for (uint64_t i = 0; i < WORK / 2; i++)
+			add_acts_at(&h, "pass:1 work:1 work:1", salt + i);
+		play_well(&h);
+	}
+}
+
+static struct memdisk *disk;
+static int calls;
+
+static void stop_in_time(void *nothing, enum memdisk_call call)
+{
+	(void)nothing;
+	(void)call;
+	if (calls > 0 && --calls == 0)
+		memdisk_freeze(disk, true);
+}
+
+static void put_file(const char *path)
+{
+	struct iovec v = {.iov_base = "x", .iov_len = 1};
+	int fd = disk_open(AT_FDCWD, path, O_WRONLY | O_CREAT);
+	assert_int_equal(disk_write(fd, &v, 1, 0), 0);
+	assert_int_equal(disk_sync(fd), 0);
+	disk_close(fd);
+}
+
+static void sync_folder(const char *path)
+{
+	int fd = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(disk_sync(fd), 0);
+	disk_close(fd);
+}
+
+static bool there(const char *path)
+{
+	int fd = disk_open(AT_FDCWD, path, O_RDONLY);
+	if (fd >= 0)
+		disk_close(fd);
+	return fd >= 0;
+}
+
+/* Killed before its nth call. True: it came to that. */
+static bool stop_removal_at(int n)
+{
+	disk = memdisk_new();
+	calls = 0;
+	memdisk_use(disk, stop_in_time, NULL);
+	disk_make_folder(AT_FDCWD, "/q");
+	disk_make_folder(AT_FDCWD, "/q/adopted-from-n9");
+	disk_make_folder(AT_FDCWD, "/q/adopted-from-n9/log");
+	put_file("/q/adopted-from-n9/log/1");
+	put_file("/q/adopted-from-n9/format");
+	put_file("/q/adopted-from-n9/origin");
+	sync_folder("/q/adopted-from-n9/log");
+	sync_folder("/q/adopted-from-n9");
+	calls = n;
+	harvest_remove_folder("/q", "adopted-from-n9");
+	bool came = calls == 0;
+	calls = 0;
+	memdisk_freeze(disk, false);
+	return came;
+}
+
+static void judge_removal(struct memdisk *d)
+{
+	memdisk_use(d, NULL, NULL);
+	if (there("/q/adopted-from-n9/origin"))
+		assert_true(there("/q/adopted-from-n9/format") &&
+			    there("/q/adopted-from-n9/log/1"));
+	memdisk_free(&d);
+}
+
+/* By a kill, or by a cut of the power. */
+static void what_is_removed_in_part_does_not_say_that_it_is_whole(void **state)
+{
+	struct chance c = {.state = 1};
+	bool came = true;
+	int n = 1;
+	(void)state;
+	for (; came; n++) {
+		came = stop_removal_at(n);
+		memdisk_abandon(disk);
+		for (int i = 0; i < CUTS; i++)
+			judge_removal(memdisk_cut(disk, &c));
+		judge_removal(disk);
+	}
+	assert_true(n > 6);
+}
+
 static void those_that_were_found_are_mended(void **state)
 {
 	static const uint64_t seeds[] = {27971, 90338, 95728, 100307, 43184, 87566,   93762,
@@ -282,7 +397,7 @@ static void those_that_were_found_are_mended(void **state)
 static void and_those_that_take_all_faults(void **state)
 {
 	static const uint64_t seeds[] = {3617,	  1394,	   1014279, 1074988, 1085407,
-					 1084082, 1121009, 1162243, 1182331};
+					 1084082, 1121009, 1162243, 1182331, 1268248};
 	uint32_t all = 0;
 	(void)state;
 	for (int bit = 0; history_fault_name(bit); bit++)
@@ -327,6 +442,8 @@ int main(void)
 		cmocka_unit_test(a_message_that_vanishes_is_seen),
 		cmocka_unit_test(mail_leaves_though_its_stream_is_full),
 		cmocka_unit_test(who_adopts_what_left_then_names_it_in_doubt),
+		cmocka_unit_test(what_a_taker_had_taken_is_taken_with_it),
+		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(those_that_were_found_are_mended),
 		cmocka_unit_test(and_those_that_take_all_faults),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
