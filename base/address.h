@@ -35,7 +35,7 @@ const char *address_where(const union address *, char text[ADDRESS_WHERE_MAX]);
 /* "192.0.2.1", "2001:db8::1" or "unix:/run/lmtp", without the port. */
 
 const char *address_peer(const union address *, const char *name, char text[ADDRESS_PEER_MAX]);
-/* What log and operator call it: "name[192.0.2.1]:25", or "unix:/run/lmtp", whatever its name. */
+/* The name of a host in the log and for the operator: "name[192.0.2.1]:25", or "unix:/run/lmtp", whatever its name. */
 
 bool address_is_loopback(const union address *);
 /* 127.0.0.0/8 or ::1. */

@@ -21,7 +21,7 @@ bool address_pattern_fits(const char *pattern, const char *address);
 bool address_pattern_fits_domain(const char *pattern, const char *domain);
 
 const char *address_pattern_domain(const char *pattern);
-/* What the domain of an address must fit for the address to fit: a pattern of domains. NULL: the
+/* The pattern of domains that the domain of an address must fit for the address to fit. NULL: the
  * pattern is of the null sender, or has no at sign before its first star. */
 
 bool address_pattern_of_domain(const char *pattern);

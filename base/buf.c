@@ -73,7 +73,7 @@ void buf_puts(struct buf *b, const char *text)
 	buf_append(b, text, strlen(text));
 }
 
-/* What is printed mostly fits: the second pass is for what doesn't. */
+/* Mostly the text fits: the second pass is for one that doesn't. */
 void buf_vprintf(struct buf *b, const char *fmt, va_list args)
 {
 	va_list again;

@@ -7,7 +7,7 @@
 /* While a simulation runs, the time that it has set; else 0. */
 static int64_t standing_us;
 
-/* What the wall clock is ahead of the time since the boot; at first it is the system's. */
+/* So much the wall clock is ahead of the time since the boot; at first it is the system's. */
 static _Atomic int64_t ahead_us = INT64_MIN;
 
 static int64_t read_us(clockid_t id)

@@ -19,7 +19,7 @@ static struct conf *build_and_check(const struct conf_file *from, const char *fi
 	struct conf_lines lines = {0};
 	bool whole = faults->n == 0;
 	struct conf *c = conf_build(from, file, &lines, faults);
-	/* What a file broken off in the middle lacks would only look like further faults. */
+	/* Settings that a file broken off in the middle lacks would only look like further faults. */
 	if (whole) {
 		conf_check(c, &lines, faults);
 		conf_aliases(c, &lines, faults);
@@ -59,7 +59,7 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
 	return c;
 }
 
-/* What the text says of a setting, whatever is wrong elsewhere. False: that can't be told. */
+/* A setting as the text has it, whatever is wrong elsewhere. False: that can't be told. */
 static bool set_by_text(char **setting, const char *text, const char *name)
 {
 	char *value;
@@ -157,7 +157,7 @@ static void say_difference(const struct conf_row *row, const void *old, const vo
 	buf_puts(to, " at the next start\n");
 }
 
-/* What is in sections takes effect at once, all of it. */
+/* Settings in sections take effect at once, all of them. */
 void conf_differences(const struct conf *old, const struct conf *new, struct buf *to)
 {
 	const struct conf_section *s = &conf_sections[CONF_KIND_GLOBAL];

@@ -286,7 +286,7 @@ struct conf *conf_read_to_ask(const char *file, struct buf *errors);
  * that can be told. Nothing else of it can be relied on. NULL: the file can't be read, or hides its spool. */
 
 struct conf *conf_defaults(void);
-/* What an empty file would give. */
+/* The defaults: as of an empty file. */
 
 struct conf *conf_with_tables(struct conf *, struct tables *);
 /* The same settings, with other tables, of which it takes the reference. */
@@ -325,7 +325,7 @@ bool conf_relay_read(const char *, struct conf_relay *);
  * and NULL when false. */
 
 bool conf_pattern_good(const char *);
-/* What may be matched against an address: "user@domain", "domain", ".parent", "*". */
+/* A pattern for addresses: "user@domain", "domain", ".parent", "*". */
 
 bool conf_host_good(const char *);
 /* Has it the form of the name of a host? */
@@ -346,7 +346,7 @@ const struct conf_provider *conf_provider_of_answer(const struct conf *, const s
  * help out. */
 
 const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
-/* What is said of this flow, or of "*". */
+/* The row of this flow, or of "*". */
 
 const struct conf_source *conf_source_find(const struct conf *, const char *name); /* or NULL */
 

@@ -44,7 +44,7 @@ void conf_milter_check(struct conf *, const struct conf_lines *, struct conf_fau
 /* Fills in where each filter is, and which a listener's mail passes. */
 
 void conf_nats_check(const struct conf *, const struct conf_lines *, struct conf_faults *);
-/* What the cluster section says of NATS. */
+/* Settings of the cluster section about NATS. */
 
 void conf_cluster_check(const struct conf *, const struct conf_lines *, struct conf_faults *);
 

@@ -103,7 +103,7 @@ static void check_groups(struct check *c, const struct conf_list *groups)
 	}
 }
 
-/* What a server may not have, and why not. */
+/* Why no server may have a table of this role. */
 static const char *why_never_asked(enum table_role role)
 {
 	if (role == TABLE_DKIM_KEYS || role == TABLE_CREDENTIALS)
@@ -575,7 +575,7 @@ static void keep_for(struct conf *f, int64_t time_ms)
 		f->suppress_most = time_ms;
 }
 
-/* What one listener wants to know of is remembered for all. */
+/* Refusals that one listener wants to know of are remembered for all. */
 static void find_longest_suppress(struct conf *f)
 {
 	keep_for(f, f->suppress);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a file says may be anything, and each fault is one line. */
+/* A file may say anything, and each fault is one line. */
 static char *hide_controls(char *text)
 {
 	for (char *c = text; *c; c++)

@@ -90,6 +90,6 @@ struct conf_titled {
 	char *title;
 	int line;
 };
-/* What the struct of each titled section begins with. */
+/* The beginning of the struct of each titled section. */
 
 #endif

@@ -245,7 +245,7 @@ bool conf_scan_find(const char *text, const char *name, char **value)
 	conf_scan_fini(&scan);
 	conf_faults_fini(&unused);
 	*value = s.found;
-	/* What stands for another character is the parser's to say. */
+	/* An escape that stands for another character is the parser's to read. */
 	return whole && !(s.found && strchr(s.found, '\\'));
 }
 

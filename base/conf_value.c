@@ -44,7 +44,7 @@ static int find_choice(const char *choices, const char *text)
 	return -1;
 }
 
-/* What may be true or false, or something else, takes all words of a flag. */
+/* A choice that may be true or false, or something else, takes all words of a flag. */
 static bool set_choice(int *to, const char *choices, const char *text, struct buf *why)
 {
 	static const char *const flags[] = {"false", "true"};

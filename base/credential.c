@@ -113,7 +113,7 @@ static void fold_case(char *s)
 		*s = (char)tolower((unsigned char)*s);
 }
 
-/* What a next hop is looked up as, most specific first; the caller's to free. */
+/* The keys that a next hop is looked up by, most specific first; the caller's to free. */
 static int hop_keys(const char *hop, char *key[HOP_KEYS])
 {
 	struct conf_relay r;

@@ -50,7 +50,7 @@ struct credential {
 };
 
 const char *credential_parse(const char *value, struct credential **, struct buf *why);
-/* What stands behind the key. NULL: good, and a reference, unless none is wanted. Else where it is not. */
+/* Check the value behind the key. NULL: good, and a reference, unless none is wanted. Else where it is not. */
 
 bool credential_has_sender(const char *value);
 /* Does the first word of what stands behind the next hop belong to the key? */

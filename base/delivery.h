@@ -53,7 +53,7 @@ enum delivery_note {
 	CONNECTION_SLOW,
 };
 
-/* What is not asked of a host, whatever it announces: a mask, and 0 is all of it, messages in flight
+/* Extensions that are not used with a host, whatever it announces: a mask, and 0 is all of it, messages in flight
  * one behind the other. The numbers are kept on disk. */
 enum connection_mode {
 	CONNECTION_FULL = 0,

@@ -25,7 +25,7 @@ enum dsn_notify { /* bits; none set: the default of RFC 3461 4.1, failure and de
 };
 
 enum dsn_ret { RET_NONE, RET_FULL, RET_HDRS };
-/* What the sender wants of TLS, RFC 8689. The numbers are kept on disk. */
+/* The sender's wish for TLS, RFC 8689. The numbers are kept on disk. */
 enum envelope_tls {
 	ENVELOPE_TLS_USUAL,
 	ENVELOPE_TLS_REQUIRED, /* REQUIRETLS: only to hosts that are proven and that hand it on so */
@@ -52,7 +52,7 @@ struct recipient {
 	struct verdict *last; /* of the latest attempt, or NULL */
 };
 
-/* What one round of attempts came to, for the recipients that share this verdict. */
+/* The end of one round of attempts, for the recipients that share this verdict. */
 struct history {
 	uint32_t round;	    /* from 1 */
 	uint32_t recipient; /* the first of them */

@@ -136,7 +136,7 @@ static void forget_words(struct cursor *c)
 	c->phrase = c->word_last = false;
 }
 
-/* What was gathered is an address; nothing gathered is an empty place in a list. */
+/* The bytes that were gathered are an address; nothing gathered is an empty place in a list. */
 static void add_gathered(struct cursor *c)
 {
 	if (c->failed || buf_len(&c->words) == 0)

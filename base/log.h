@@ -46,7 +46,7 @@ bool log_move(const char *where, enum log_format, struct buf *error);
 
 void log_reopen(void); /* for logrotate: open the file anew */
 void log_close(void);
-/* What was flushed is written, but a place that takes nothing is not waited for longer than two
+/* Lines that were flushed are written, but a place that takes nothing is not waited for longer than two
  * seconds; then the thread ends. */
 
 void log_set_level(enum log_level);

@@ -168,7 +168,7 @@ struct pair_length {
 	size_t key, value;
 };
 
-/* What the pairs take at most, whatever must be escaped: a line has twenty of them, and room is made once. */
+/* Bytes that the pairs take at most, whatever must be escaped: a line has twenty of them, and room is made once. */
 static size_t measure_pairs(const struct log_record *r, struct pair_length length[])
 {
 	enum { ESCAPE = 4, MARKS = 4 }; /* bytes that one becomes; space, '=' and quotes */

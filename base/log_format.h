@@ -34,7 +34,7 @@ const char *log_value(const struct log_record *, const char *key, const char *wi
 /* The value of that key, or without when there is none. */
 
 void log_begin(struct buf *, const struct log_record *);
-/* What each line begins with for syslog: its level as a digit. */
+/* The beginning of each line for syslog: its level as a digit. */
 
 void log_put_time(struct buf *, int64_t wall_ms);
 /* "2026-01-02T03:04:05.678Z". */

@@ -179,7 +179,7 @@ static void put_character(struct buf *to, unsigned c)
 		buf_append(to, utf8, sizeof utf8);
 }
 
-/* What follows a backslash. Returns how many bytes that was. */
+/* Put the character that is written behind a backslash. Returns how many bytes that was. */
 static size_t put_escaped(struct buf *to, const char *s, size_t len)
 {
 	static const char letters[] = "n\nr\rt\t";

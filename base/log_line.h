@@ -53,7 +53,7 @@ void log_field_put(const struct log_field *, struct buf *to);
 
 bool log_line_postfix(struct log_line *, const char *program, size_t program_len, const char *text,
 		      const char *end);
-/* What follows "sluice/PROGRAM[PID]: ". */
+/* The text behind "sluice/PROGRAM[PID]: ". */
 
 static inline void log_line_add(struct log_line *l, const char *key, size_t key_len,
 				const char *text, size_t len, enum log_quoting quoting)

@@ -54,7 +54,7 @@ static void append_client(struct buf *to, const char *client)
 	buf_puts(to, named ? "" : "]");
 }
 
-/* What stands between the braces: KEY or KEY=TEXT. */
+/* One pair, from between the braces: KEY or KEY=TEXT. */
 static void append_value(struct buf *to, const struct log_record *r, const char *what, size_t len)
 {
 	char key[64];

@@ -24,7 +24,7 @@ bool log_writer_run(struct buf *error);
 /* Start the thread that writes them. Until then they wait; without it log_writer_stop() writes. */
 
 void log_writer_stop(void);
-/* What was taken is written first, as far as the place takes it within two seconds. Harmless when
+/* Lines that were taken are written first, as far as the place takes it within two seconds. Harmless when
  * not started. */
 
 bool log_writer_move(const char *where, struct buf *error);

@@ -40,7 +40,7 @@ enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_al
 /* Parse a bare mailbox, as in a configuration or on a command line. */
 
 const char *mailaddr_domain(const char *address);
-/* What follows the last '@' outside quotes of an address as kept; "" when there is none. */
+/* The domain of an address as kept: behind the last '@' outside quotes; "" when there is none. */
 
 bool mailaddr_domain_valid(const char *domain, bool utf8_allowed);
 /* A host or domain name, or an address literal, as in EHLO. */

@@ -109,7 +109,7 @@ void mailbox_post(struct mailbox *m, struct note *note)
 		ev_async_send(m->loop, &m->wake);
 }
 
-/* What is read of `awaited` behind the push is at least as new as what the owner has set before it took
+/* `awaited`, read behind the push, is at least as new as the value that the owner has set before it took
  * what lay below: so a note that lies there unseen wakes it, or a timer will. */
 void mailbox_post_awaited(struct mailbox *m, struct note *note)
 {

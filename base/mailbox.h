@@ -70,7 +70,7 @@ struct note {
 	int type; /* what the note is the first member of: one of some family's enumeration */
 };
 
-/* What has come since the owner's loop woke. */
+/* Notes that have come since the owner's loop woke. */
 struct mailbox_turn {
 	int notes;
 	int longest;	    /* the type of the note that took longest, while turns are traced */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one unit of what was put in is, in the unit of the name. */
+/* Units of the values that were put in, to one of the unit in the name. */
 enum unit { NUMBERS = 1, MICROSECONDS = 1000000 };
 
 enum { NUMBER_TEXT = 40 };

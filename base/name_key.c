@@ -30,7 +30,7 @@ static bool is_name(const char *text)
 	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.")] == '\0';
 }
 
-/* What the library makes of it; the caller frees with idn2_free(). NULL: nothing that is a name. */
+/* The name as the library has it in ASCII; the caller frees with idn2_free(). NULL: nothing that is a name. */
 static char *ascii_of_name(const char *text)
 {
 	char *ascii = NULL;

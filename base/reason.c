@@ -16,7 +16,7 @@ const char *reason_word(enum reason r)
 	return words[r];
 }
 
-/* What stands behind the class: "1.1" of 5.1.1. loose: hosts say it of much else, and strong words know
+/* The rest of a code behind its class: "1.1" of 5.1.1. loose: hosts say it of much else, and strong words know
  * better. */
 struct detail {
 	const char *code;

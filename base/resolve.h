@@ -36,7 +36,7 @@ enum resolve_kind {
 	RESOLVE_TXT,   /* TXT records of a name; there may be none */
 };
 
-/* What DNSSEC says of an answer, and of an answer that there is nothing. Weakest first, but bogus: that
+/* DNSSEC's verdict on an answer, and of an answer that there is nothing. Weakest first, but bogus: that
  * is never an answer, only the reason of a failure. */
 enum resolve_security {
 	RESOLVE_INDETERMINATE, /* not known: nothing was validated */

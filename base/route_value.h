@@ -32,7 +32,7 @@ const char *route_value_parse(const char *, struct route_value *, struct buf *wh
 /* NULL: good. Else where it is not, and why. Whether the transport exists is not looked at. */
 
 const char *route_value_error(const char *, struct route_value *, struct buf *why);
-/* What stands behind "error": an enhanced code and a text. */
+/* The value behind "error": an enhanced code and a text. */
 
 void route_value_fini(struct route_value *);
 

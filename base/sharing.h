@@ -42,7 +42,7 @@ struct sharing_want {
 	int64_t again_us; /* if none was granted: asking is worth it again */
 };
 
-/* What a holder of leases has and wants. */
+/* The needs of a holder of leases. */
 struct sharing_need {
 	struct note note;
 	struct loop *reply_to;

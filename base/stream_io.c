@@ -63,7 +63,7 @@ static long before_read(BIO *b, int operation, const char *bytes, size_t len, in
 	return -1;
 }
 
-/* What OpenSSL said: one way to go on for reading, writing and shaking hands. */
+/* OpenSSL's result says how to go on: in one way for reading, writing and shaking hands. */
 static enum stream_io tls_outcome(struct stream *s, int ret, bool writing)
 {
 	int saved = errno;

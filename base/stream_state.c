@@ -150,7 +150,7 @@ static bool read_some(struct stream *s)
 		s->eof_told = true;
 		return stream_emit(s, STREAM_EOF);
 	}
-	/* What OpenSSL holds already, the socket doesn't announce again. */
+	/* Bytes that OpenSSL holds already are not announced again by the socket. */
 	if (more && s->ssl && may_read(s) && SSL_has_pending(s->ssl))
 		ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM);
 	return true;
@@ -212,7 +212,7 @@ static void shake_hands(struct stream *s)
 	settle_stream(s);
 }
 
-/* What belongs before the handshake has to be out first. */
+/* The reply that belongs before the handshake has to be out first. */
 static void start_tls(struct stream *s)
 {
 	stream_send_out(s);

@@ -57,7 +57,7 @@ void sts_ask_free(struct sts_ask **);
 
 const char *sts_outcome_word(enum sts_outcome);
 
-/* What is to be kept over restarts, for main: text as sts/sts_text.h has it. */
+/* Policies that are kept over restarts, for main: text as sts/sts_text.h has it. */
 struct sts_save {
 	struct note note;
 	char *text;

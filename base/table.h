@@ -29,7 +29,7 @@
 struct table;
 struct socketmap_name;
 
-/* What the rows of a table must look like. */
+/* The form that the rows of a table must have. */
 struct table_form {
 	bool colon;	   /* a colon ends the key, as in aliases(5); else a blank does */
 	const char *shape; /* "address: address, address" */

@@ -189,7 +189,7 @@ static const char *check_helo_access(const void *context, const char *key, const
 	return bad ? bad : check_action(value, false, why);
 }
 
-/* What Postfix wants behind the address is nothing to us. */
+/* The value that Postfix wants behind the address is nothing to us. */
 static const char *check_recipient(const void *context, const char *key, const char *value,
 				   struct buf *why)
 {

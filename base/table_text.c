@@ -34,7 +34,7 @@ bool table_key_lower(const char *key)
 	return true;
 }
 
-/* What ends the key: not within its quotes. */
+/* The end of the key: not within its quotes. */
 static char *end_of_key(char *text, bool colon)
 {
 	bool quoted = false;
@@ -122,7 +122,7 @@ static void begin_row(struct reader *r, char *line, char *end)
 	r->bare = value == end && r->form->bare;
 }
 
-/* What lies between the parts of a value reads as blanks; line ends stay, to be counted. */
+/* Bytes between the parts of a value read as blanks; line ends stay, to be counted. */
 static void blank_out(char *from, char *to)
 {
 	for (; from < to; from++)

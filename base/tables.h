@@ -111,7 +111,7 @@ void tables_servers(const struct tables *, enum table_role, const struct conf_li
 enum { TABLES_KEYS_MAX = 140 }; /* an address has: itself, its domain, parents, the rest */
 
 int tables_keys(const char *address, char *room, size_t size, const char *key[TABLES_KEYS_MAX]);
-/* What an address is looked up as, most specific first: keys in room, which has size bytes, and in
+/* The keys that an address is looked up by, most specific first: keys in room, which has size bytes, and in
  * the address. One that does not fit there has no key of its own. */
 
 #endif

@@ -46,7 +46,7 @@ bool thread_pool_give_always(struct thread_pool *, struct thread_pool_job *);
  * there. False: the pool has stopped. */
 
 void thread_pool_stop(struct thread_pool *);
-/* What is at work is finished; what waits is done() without work. Then nothing more is taken. */
+/* Jobs at work are finished; those that wait are done() without work. Then nothing more is taken. */
 
 void thread_pool_free(struct thread_pool **); /* stops it first */
 

@@ -28,7 +28,7 @@ struct shown {
 	int64_t ocsp_until_ms; /* wall clock */
 };
 
-/* What hangs on a context: on the first one the others too. */
+/* Data that hang on a context: on the first one the others too. */
 struct shelf {
 	int nshown, nother;
 	struct shown *shown;

@@ -21,7 +21,7 @@
 
 SSL_CTX *tls_certificates_context(const struct conf_listener *, const struct conf_list *groups,
 				  struct buf *error);
-/* What tls_server_context() makes, of all certificates and keys, which are as many. */
+/* As tls_server_context(), of all certificates and keys, which are as many. */
 
 bool tls_certificates_ask_client(SSL_CTX *, const char *ca, struct buf *error);
 /* tls_ask_client(), whichever certificate is shown to it. */

@@ -25,7 +25,7 @@ EVP_PKEY *tls_keys_private(const char *file);
 /* The private key in a PEM file, the caller's. NULL on an error. */
 
 EVP_MD_CTX *tls_keys_signing(EVP_PKEY *);
-/* What signs with this key, RSA by way of SHA-256: to be copied for each signature, which costs less than to make
+/* A context that signs with this key, RSA by way of SHA-256: to be copied for each signature, which costs less than to make
  * it anew. The caller's; NULL on an error. */
 
 #endif

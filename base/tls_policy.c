@@ -91,7 +91,7 @@ bool tls_policy_good(const char *text, struct buf *why)
 {
 	int level = level_of(text);
 	const char *items = strchr(text, ':');
-	/* What stands behind dane in the policy of a host comes from DNS. */
+	/* Behind dane nothing is written in the policy of a host: it comes from DNS. */
 	if (level == LEVELS || (items && level != TRANSPORT_TLS_VERIFY)) {
 		buf_printf(
 			why,

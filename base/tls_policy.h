@@ -56,7 +56,7 @@ bool tls_policy_good(const char *, struct buf *why);
 
 enum transport_tls tls_policy_level(const char *);
 const char *tls_policy_items(const char *);
-/* What stands behind "verify:"; "" where there is nothing. */
+/* The name behind "verify:"; "" where there is none. */
 
 bool tls_policy_trusts(const char *);
 /* Does it take authorities to meet it? Fingerprints need none. */
@@ -72,7 +72,7 @@ char *tls_policy_of_host(const char *, const char *host);
  * have. */
 
 char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *);
-/* What MTA-STS adds, "hostname" for the host still. Of a hop whose certificate is verified already, by the
+/* The items that MTA-STS adds, "hostname" for the host still. Of a hop whose certificate is verified already, by the
  * configuration, nothing. NULL: the domain has no policy. */
 
 const char *tls_policy_sts(const char *of_host);
@@ -86,7 +86,7 @@ bool tls_policy_has_requiretls(const char *);
 
 char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
 		     struct table_origin *);
-/* What tls_policy tables say of a hop: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",
+/* The policy of a hop in the tables of tls_policy: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",
  * ".parent", "*", the first that there is. NULL: nothing. origin may be NULL. */
 
 #endif

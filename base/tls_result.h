@@ -92,7 +92,7 @@ struct tls_result *tls_result_new(const struct tls_subject *, enum tls_result_ty
 
 void tls_result_free(struct tls_result **);
 
-/* What is to be kept over restarts, for main: text as tlsrpt/tlsrpt_text.h has it. */
+/* Results that are kept over restarts, for main: text as tlsrpt/tlsrpt_text.h has it. */
 struct tls_results_save {
 	struct note note;
 	char *text;

@@ -31,7 +31,7 @@ enum {
 	USER_ITERATIONS_MAX = 10000000,
 };
 
-/* What a server keeps of a password for SCRAM. */
+/* A password as a server keeps it for SCRAM. */
 struct user_scram {
 	int iterations; /* 0: there is none */
 	size_t salt_bytes;

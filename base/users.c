@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What would read as something else in the file, in the log, in a header or on a command line. */
+/* A byte that would read as something else in the file, in the log, in a header or on a command line. */
 static const char *bad_place(const char *login)
 {
 	if (strchr("@-.", login[0]))
@@ -116,7 +116,7 @@ static void get_key(const struct tables *t, unsigned char key[USER_KEY_MAX])
 	user_value_fini(&nobody);
 }
 
-/* What is made up of a name: the same each time. */
+/* A seed that is made up of a name: the same each time. */
 static void make_seed(const struct tables *t, const char *login, enum user_hash h,
 		      unsigned char seed[USER_KEY_MAX])
 {

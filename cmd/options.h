@@ -42,7 +42,7 @@ void options_only(struct options *, int argc, char **argv);
 /* No option but the common ones, and no argument. */
 
 void options_fault(struct buf *error, int option, char **argv);
-/* What is wrong with the option at which getopt_long has returned ':' or '?', by its name. The string
+/* The fault in the option at which getopt_long has returned ':' or '?', by its name. The string
  * of short options began with ':'. */
 
 _Noreturn void options_wrong(const struct options *, const char *fmt, ...)

@@ -62,7 +62,7 @@ static size_t text_length(const struct canonical_body *b, const char *p, size_t 
 	return n;
 }
 
-/* What follows a CR. Returns whether the byte is used up. */
+/* Take the byte behind a CR. Returns whether it is used up. */
 static bool follow_cr(struct canonical_body *b, char byte)
 {
 	b->cr = false;

@@ -17,7 +17,7 @@ enum { KEYRING_MAX = 1000 };
 
 const struct conf_dkim *keyring_take(const char *domain, const char *selector, const char *file,
 				     struct buf *why);
-/* What signs so, with the defaults of a section. */
+/* A signer with the defaults of a section. */
 
 void keyring_give(const struct conf_dkim *); /* NULL is allowed */
 

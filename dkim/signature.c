@@ -13,7 +13,7 @@
 
 enum { LINE_MAX_WANTED = 76, SIGNATURE_MAX = 2048 };
 
-/* What a reader sees, of MIME, and what is answered; RFC 6376 5.4.1. A mailing list may name itself as
+/* Fields that a reader sees, of MIME, and that are answered to; RFC 6376 5.4.1. A mailing list may name itself as
  * Sender and add its own List fields; of those that are there none may change. RFC 8058 4 wants
  * List-Unsubscribe-Post signed. */
 static const char *const usual[] = {

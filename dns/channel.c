@@ -118,7 +118,7 @@ static void read_servers(struct channel *c, const struct conf_dns *conf)
 	}
 }
 
-/* What resolv.conf has said: it may be replaced by a file that we may not read. */
+/* Keep the servers that resolv.conf has named: it may be replaced by a file that we may not read. */
 static void keep_found(struct channel *c)
 {
 	int n = cares_servers(c->ares, c->server);
@@ -252,7 +252,7 @@ void channel_free(struct channel **cp)
 	*cp = NULL;
 }
 
-/* What c-ares hands back: which channel, which query. */
+/* The argument that c-ares hands back: which channel, which query. */
 struct sent {
 	struct channel *channel;
 	struct channel_query *query;

@@ -267,7 +267,7 @@ static void begin_host(struct lookup *l)
 		want_addresses(l);
 }
 
-/* What is asked for, where it is records of the name itself. */
+/* Kinds of records of the name itself that are asked for. */
 static const struct record_kind {
 	enum answer_type type;
 	const char *word;

@@ -55,7 +55,7 @@ static void on_worked(void *owner)
 	questions_work(owner);
 }
 
-/* What was kept may not be believed any more. */
+/* Answers that were kept may not be believed any more. */
 static void on_changed(void *owner)
 {
 	struct questions *all = owner;

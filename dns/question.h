@@ -50,7 +50,7 @@ void question_ask(struct questions *, const char *name, enum answer_type, struct
 /* name as dnsname.h has it. */
 
 struct answer *questions_known(struct questions *, const char *name, enum answer_type);
-/* What the cache has, a reference, or NULL: nobody is asked. */
+/* The answer that the cache has, a reference, or NULL: nobody is asked. */
 
 void question_withdraw(struct asker *);
 /* Harmless when answered already. */

@@ -30,7 +30,7 @@ struct option {
 	const char *name, *value;
 };
 
-/* What differs from the library's own choice. Sockets are bounded, since each question has one of its
+/* Settings that differ from the library's own choice. Sockets are bounded, since each question has one of its
  * own; and how slow a server was is soon forgotten: one that was away for a minute would else be used
  * only 15 s after it is back. */
 static const struct option options[] = {
@@ -157,7 +157,7 @@ static void on_limit(void *owner)
 	cancel_query(owner, CHANNEL_TIMEOUT);
 }
 
-/* What libunbound says of an answer, in its numbers. */
+/* The verdict of libunbound on an answer, by its numbers. */
 static enum resolve_security verdict_of(int secure)
 {
 	return secure == 2 ? RESOLVE_SECURE : secure == 1 ? RESOLVE_BOGUS : RESOLVE_INSECURE;

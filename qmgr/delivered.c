@@ -12,7 +12,7 @@
 
 enum { AT_ONCE = 2 };
 
-/* What was done, or may have been, is recorded before anything else happens to the message. */
+/* A verdict on what was done, or may have been, is recorded before anything else happens to the message. */
 static void record_verdict(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
 {
 	if (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT)

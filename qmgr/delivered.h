@@ -13,7 +13,7 @@
 #include "qmgr/dest/conn.h"
 
 void delivered_take(struct conn *, struct entry *, struct delivery *);
-/* What was done, or may have been, is on its way to the spool before anything else happens to the
+/* A verdict on what was done, or may have been, is on its way to the spool before anything else happens to the
  * message. Recipients that have no verdict stay in the entry. */
 
 void delivered_defer(struct site *, struct entry *, struct verdict *why, bool untried);

@@ -295,7 +295,7 @@ static void reset_listed(struct qmgr *q, const struct dest_command *c)
 		provider_forget_pace(&q->db, c->provider);
 }
 
-/* What is not known yet may be named in advance. */
+/* A domain or host that is not known yet may be named in advance. */
 static void suspend_named(struct qmgr *q, struct dest_command *c)
 {
 	if (c->provider) {

@@ -16,6 +16,6 @@ bool domain_mail_goes_to(const struct qmgr *, const char *domain, const struct s
 /* By MX, as far as it has been looked up, or by the configuration's route. */
 
 void domain_mail_hold(struct qmgr *, const char *domain);
-/* What waits here for a connection goes back to the queue, without an attempt counted; what is on one goes on. */
+/* Mail that waits here for a connection goes back to the queue, without an attempt counted; on one it goes on. */
 
 #endif

@@ -58,7 +58,7 @@ struct explain_question *explain_question_new(uint64_t id, const char *site, str
 					      void *owner);
 struct explain_question *explain_question_of_queued(uint16_t number, const char *domain,
 						    struct loop *reply_to, void *owner);
-/* What is the matter with the site that it waits for (spool_row.site), and is its domain suspended? At most a row of
+/* The constraint of the site that it waits for (spool_row.site), and is its domain suspended? At most a row of
  * each, the domain's last; CONSTRAINT_IDLE or CONSTRAINT_SENDING: that site answers. */
 
 void explain_question_free(struct explain_question **);

@@ -22,7 +22,7 @@
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
 
-/* What key and site are called besides. Without the recipient's demands a site is one of those that have none. */
+/* The end of the names of key and site. Without the recipient's demands a site is one of those that have none. */
 static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
 				     [ENVELOPE_TLS_REQUIRED] = " requiretls",
 				     [ENVELOPE_TLS_WAIVED] = " tls-required=no"};

@@ -85,7 +85,7 @@ void qmgr_conclude(struct qmgr *);
 
 void qmgr_free(struct qmgr **);
 void qmgr_recall(struct qmgr *, const char *text);
-/* What was learnt about hosts before. Before qmgr_start(). */
+/* Facts that were learnt about hosts before. Before qmgr_start(). */
 
 void qmgr_learnt(struct qmgr *, struct buf *to);
 /* The same, to be kept. After qmgr_stop(). */

@@ -144,7 +144,7 @@ static void collect_records(void *owner)
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }
 
-/* What the rooms ask of the thread. */
+/* Services of the thread that the rooms ask for. */
 
 static void settle_thread(void *context)
 {

@@ -62,7 +62,7 @@ void qmgr_thread_settle(struct qmgr *);
  * each batch of notes and each timer. */
 
 void qmgr_thread_rest(struct qmgr *);
-/* What comes back from connections may wait for company: for others of its kind while mail waits for their places, else for the next mail.
+/* Notes that come back from connections may wait for company: for others of its kind while mail waits for their places, else for the next mail.
  * Each wake-up costs as much as a message or two. After qmgr_thread_settle(), at the end of a batch. */
 
 void qmgr_thread_save(struct qmgr *);

@@ -26,7 +26,7 @@ struct retry_terms {
 };
 
 struct retry_terms retry_terms_of(const struct conf *, const struct envelope *);
-/* What holds for this message. Copies for an archive have no other end than the queue's. */
+/* The schedule of this message. Copies for an archive have no other end than the queue's. */
 
 int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_t now_ms,
 		     double chance);

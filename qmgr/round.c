@@ -43,7 +43,7 @@ static bool failed_now(const struct recipient *r)
 	return !r->done && r->last && r->last->class == VERDICT_FAILED;
 }
 
-/* What has failed for good is final once the sender's report is safe. */
+/* A failure for good is final once the sender's report is safe. */
 static void record_failed(struct qmgr *q, struct message *m)
 {
 	struct envelope *e = m->work.envelope;

@@ -45,7 +45,7 @@ void router_run(struct qmgr *);
 
 void router_answered(struct resolve *);
 void router_sts_answered(struct sts_ask *);
-/* What a look-up asked is answered: those who wait for it get their entries, or their verdicts. */
+/* A look-up is answered: those who wait for it get their entries, or their verdicts. */
 
 void router_forget(struct nexthop *);
 /* Forget who waits for its answer, which nobody will hear. */

@@ -65,7 +65,7 @@ uint64_t epoch_next(const struct replica_epoch *row, const struct epoch_own *);
 bool epoch_is_behind(const struct epoch_own *, uint64_t epoch, uint32_t beat);
 /* The stream has what a later state of this folder has sent: the folder comes from a backup, or is a copy. */
 
-/* What a node that is up makes of its row, as it was read. */
+/* The judgement of a node that is up on its row, as it was read. */
 enum epoch_row {
 	EPOCH_HOLDS,
 	EPOCH_OLDER, /* it is one before the last that was acknowledged to us: the bucket has lost that, or
@@ -79,7 +79,7 @@ enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
 /* written: the revision of ours. */
 
 bool epoch_is_later(const struct replica_epoch *claim, const struct replica_epoch *row);
-/* What the stream of a queue says of who has it is later than what the bucket says: that has lost some. Of two who have
+/* The claim in the stream of a queue is later than the row in the bucket: that has lost some. Of two who have
  * the same epoch, since the bucket had lost the one's, the stream knows who was first. */
 
 enum epoch_adopt {

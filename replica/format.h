@@ -110,7 +110,7 @@ bool replica_stream_parse(const char *stream, char node[REPLICA_NODE_MAX + 1]);
 char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch */
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 
-/* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
+/* A node's row in the bucket; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
  * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5,
  * "ids_us":1700000001000000}. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */

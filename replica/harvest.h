@@ -55,7 +55,7 @@ natsStatus harvest_say_adopted(struct nats_setup *, const char *node, const stru
 
 void harvest_discard(struct nats_setup *, const char *node, const struct replica_epoch *,
 		     uint64_t end);
-/* What was read by that row is needed no more. The node may have begun anew: what it has written since stays. Where that
+/* Messages that were read by that row are needed no more. The node may have begun anew: those that it has written since stay. Where that
  * fails, it is purged when the node has begun anew, or goes with the stream. */
 
 natsStatus harvest_retire(struct nats_setup *, const char *node, const struct replica_epoch *);

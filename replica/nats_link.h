@@ -76,7 +76,7 @@ void nats_link_note_beat(struct nats_link *, const char *spool, const struct epo
 /* In the folder of the queue. The path stays. One at a time. */
 
 void nats_link_purge(struct nats_link *, const char *subject, uint64_t before, uint64_t keep);
-/* What has this subject, which may be empty for all, and lies before that sequence number, which may be 0 for
+/* Purge messages that have this subject, which may be empty for all, and lie before that sequence number, which may be 0 for
  * all; or all but the last `keep` of them. One at a time. */
 
 #endif

@@ -62,7 +62,7 @@ bool nats_setup_nodes(struct nats_setup *, void (*found)(void *owner, const char
 /* All that have a stream, as far as the server says. False: it does not. */
 
 const char *nats_setup_text(natsStatus);
-/* What went wrong, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the
+/* The error in words, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the
  * next one. */
 
 natsStatus nats_setup_last(struct nats_setup *, uint64_t *epoch, uint32_t *beat);

@@ -278,7 +278,7 @@ static bool is_lost(const struct node *n, const struct node_unit *u)
 static bool say_adopted(struct node *n, struct node_unit *u)
 {
 	const struct roster_row *r = roster_find(&n->roster, u->node);
-	/* What it had asked for when we wrote our name may have been done in the same moment: an engine was seen
+	/* A write that its owner had asked for when we wrote our name may have been done in the same moment: an engine was seen
 	 * to grant two writes by one revision. Then it believes in its lease once more. */
 	if (r && r->is.state == REPLICA_ADOPTING &&
 	    clock_up_ms() - r->seen.since_ms < r->is.lease_ms)
@@ -316,7 +316,7 @@ static void tidy_unit(struct node *n)
 	}
 }
 
-/* What a former start had taken may be ours already, without having been released: the queue does not tell it from
+/* Mail that a former start had taken may be ours already, without having been released: the queue does not tell it from
  * what is being taken. */
 static bool may_give_back(const struct node *n)
 {
@@ -469,7 +469,7 @@ static void finish_taking(struct node *n)
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
-	/* What an attempt before the last start had taken is in our queue, and perhaps not in the copy of that yet. */
+	/* Mail that an attempt before the last start had taken is in our queue, and perhaps not in the copy of that yet. */
 	if (!replica_whole(n->replica) || (!named && !unit_is_whole(n)))
 		return;
 	for (int i = 0; i < t->n; i++)
@@ -491,7 +491,7 @@ static void finish_taking(struct node *n)
 	release_adopted(n);
 }
 
-/* What is left in folders says what has been taken and is not released. */
+/* Folders that are left say what has been taken and is not released. */
 static void tidy_when_released(struct node *n)
 {
 	if (node_any_is_noted(n)) {
@@ -545,7 +545,7 @@ static bool all_rows_are_right(struct node *n)
 	return life_each_leftover(n->conf->spool, ask_for_lost_row, &a) && a.right;
 }
 
-/* What lies about of adoptions that were killed when their rows said already that they had come to an end. */
+/* Folders lie about of adoptions that were killed when their rows said already that they had come to an end. */
 static void begin_alone(struct node *n)
 {
 	life_keep_leftovers(n->conf->spool, "the adoption that it was made for has ended");

@@ -236,7 +236,7 @@ void pump_no_spare(struct replica *r)
 	r->spare_ms = r->loop->now_ms + SPARE_MS;
 }
 
-/* What is said of what is dead comes in then, and that goes. Rows of nodes lie beside the streams: without some room for
+/* Marks and purges of what is dead come in then, and it goes. Rows of nodes lie beside the streams: without some room for
  * them no node could prove that it lives. */
 void pump_make_room(struct replica *r)
 {
@@ -268,7 +268,7 @@ static void send_spare(struct replica *r)
 	send_message(r, &h, &(struct flown){.to = 0});
 }
 
-/* What an envelope names is there before it is: of two that are sent, the second may come in and the first not. The
+/* Content that an envelope names is there before it is: of two that are sent, the second may come in and the first not. The
  * log goes on as far as it had come when that large content was looked at, so that it has its turn whatever follows. */
 static void clear_log(struct replica *r)
 {

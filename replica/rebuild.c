@@ -207,7 +207,7 @@ static bool walk_messages(struct rebuild *r, int file, uint64_t end,
 	return ok;
 }
 
-/* What was being removed says nothing any more; what it said is gone may have gone before. */
+/* A segment that was being removed says nothing any more; the dead that it names may have gone before. */
 static void remove_gone(struct rebuild *r)
 {
 	struct checkpoint_row *row = NULL;

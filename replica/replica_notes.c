@@ -112,7 +112,7 @@ static void add_ticket(struct replica *r, uint64_t number)
 	list_append(&r->tickets, &t->link);
 }
 
-/* What has been begun, or sent, without the stream lies in the log before this. */
+/* Starts and deliveries without the stream lie in the log before this. */
 static void hear_starts_wait(struct replica *r, uint64_t turn)
 {
 	if (turn != r->turns)
@@ -267,7 +267,7 @@ static void hear_purged(struct replica *r, const struct nats_link_note *n)
 	orders_done(&r->orders);
 }
 
-/* What was sent later lies behind what was acknowledged before, or that has been lost. */
+/* A message that was sent later lies behind those that were acknowledged before, or these have been lost. */
 static void take_acknowledgement(struct replica *r, const struct nats_link_note *n)
 {
 	if (n->number > r->acked_number && n->sequence <= r->acked) {
@@ -282,7 +282,7 @@ static void take_acknowledgement(struct replica *r, const struct nats_link_note 
 	flight_acknowledged(&r->flight, n->number, n->sequence);
 }
 
-/* What was sent since room was made has none, too; or it would not help. Then nothing that the stream is told frees any. */
+/* Messages that were sent since room was made have none, too; or it would not help. Then nothing that the stream is told frees any. */
 static void hear_full(struct replica *r, uint64_t number)
 {
 	if (r->room != ROOM_IS_THERE && number <= r->made_room)

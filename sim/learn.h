@@ -124,7 +124,7 @@ struct learn_bucket {
 };
 
 bool learn_site_bucket(struct learn_site *, struct learn_bucket *);
-/* What it let through while mail waited for it after that refusal. False: nothing says that it has a bucket. The relay goes at
+/* The rate that it let through while mail waited for it after that refusal. False: nothing says that it has a bucket. The relay goes at
  * a pace somewhat below what a host would take, so the rate is one that it surely has. */
 
 bool learn_is_outage(const struct learn_span *); /* rather than chance */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a log tells of how much a site lets through. */
+/* How much a site lets through, by what a log tells. */
 #include "sim/learn.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a log tells of one host. */
+/* One host, by what a log tells. */
 #include "sim/learn.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What was learnt, as the text of a scenario. */
+/* Facts that were learnt, as the text of a scenario. */
 #include "sim/learn.h"
 
 #include "base/internet_time.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a quoted string of a configuration takes as it is. */
+/* Text that a quoted string of a configuration takes as it is. */
 static bool is_plain(const char *text)
 {
 	for (; *text; text++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What smtpc is to the scheduler: connections that become ready or not, carry deliveries one after
+/* The model of smtpc, as the scheduler knows it: connections that become ready or not, carry deliveries one after
  * the other, and close when they are idle, old or worn. See base/delivery.h. */
 #include "sim/model_host.h"
 

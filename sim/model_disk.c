@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the disk does for the modelled queue: content of any size at no cost, and reports stored
+/* The model of the disk: content of any size at no cost, and reports stored
  * after a while. */
 #include "sim/stage.h"
 

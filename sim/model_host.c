@@ -302,7 +302,7 @@ bool host_breaks(struct model_host *h)
 	return is_out(h) || dice_happens(&h->dice, h->is->broken_part);
 }
 
-/* What a host says to MAIL that wants nothing from an address of ours. */
+/* The reply to MAIL of a host that wants nothing from an address of ours. */
 static struct verdict *blocked_verdict(const struct model_host *h, const char *source)
 {
 	bool later = h->is->block == BLOCK_450;

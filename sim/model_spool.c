@@ -294,7 +294,7 @@ static void put_off_at_site(struct model_spool *s, const struct kept *k, uint32_
 	site->deferred += !k->rcpt[i].put_off;
 }
 
-/* What the last round has put off: each recipient has a verdict, tried or not. number: of the site
+/* Put a message off after the last round: each recipient has a verdict, tried or not. number: of the site
  * that it waits for. */
 static void put_off(struct model_spool *s, struct kept *k, const struct envelope *e,
 		    uint16_t number)

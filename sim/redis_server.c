@@ -168,7 +168,7 @@ static void answer_ping(struct end *e)
 		 e->nchannel > 0 ? "*2\r\n$4\r\npong\r\n$0\r\n\r\n" : "+PONG\r\n");
 }
 
-/* What it comes to is computed now: nothing that comes later is carried out before it. */
+/* The reply is computed now: nothing that comes later is carried out before it. */
 static void carry_out(struct end *e, struct redis_command *c)
 {
 	struct redis_server *r = e->server;

@@ -107,7 +107,7 @@ static void report_bound(const struct tally_site *s, struct buf *to)
 	buf_puts(to, *before ? "" : "-");
 }
 
-/* What each site's mail had to wait, and for what. */
+/* How long each site's mail had to wait, and for what. */
 static void report_site_waits(const struct tally *t, struct buf *to)
 {
 	int n = 0;

@@ -57,7 +57,7 @@ void stage_touch(struct stage *);
 
 void stage_post(struct stage *, struct note *); /* to qmgr */
 void stage_feed(struct stage *, const char *site);
-/* What was just posted is a feedback on this site: look at its window afterwards. */
+/* The note that was just posted is a feedback on this site: look at its window afterwards. */
 
 static inline void stage_after(struct stage *st, struct timer *t, int64_t delay_us)
 {

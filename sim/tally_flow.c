@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is counted of one flow, over all nodes. */
+/* Counts of one flow, over all nodes. */
 #include "sim/tally.h"
 
 #include "base/mem.h"

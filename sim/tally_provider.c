@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is seen of one provider over time, of all nodes together. */
+/* Counts of one provider over time, of all nodes together. */
 #include "sim/tally.h"
 
 #include "base/mem.h"

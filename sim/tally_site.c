@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is counted of one site; and which site the mail of a domain goes to. */
+/* Counts of one site; and which site the mail of a domain goes to. */
 #include "sim/tally.h"
 
 #include "base/mem.h"

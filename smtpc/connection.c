@@ -92,7 +92,7 @@ static void demand_proof(struct connection *c)
 	c->tls = c->demanded;
 }
 
-/* What goes over a Unix socket leaves no machine: there is nothing that TLS could add. */
+/* Mail over a Unix socket leaves no machine: there is nothing that TLS could add. */
 static enum transport_tls wanted_tls(const struct connection *c)
 {
 	enum transport_tls tls = tls_policy_level(c->tls);
@@ -257,7 +257,7 @@ static void begin_plain(struct connection *c)
 	begin_connection(c);
 }
 
-/* What has no verdict is kept, in its order; the rest goes back to qmgr. */
+/* Recipients without a verdict are kept, in their order; the rest goes back to qmgr. */
 static struct note *keep_returned(struct connection *c)
 {
 	struct delivery *d;
@@ -484,7 +484,7 @@ static void on_event(void *owner, enum stream_event event)
 	}
 }
 
-/* What the host said, or that it left, while nothing was asked may not have come to us yet. */
+/* A reply of the host, or its end, while nothing was asked may not have come to us yet. */
 static bool gone_stale(struct connection *c)
 {
 	return engine_idle(&c->engine) && !stream_quiet(c->stream);

@@ -81,7 +81,7 @@ void connection_report(const struct connection *c, enum tls_result_type type, co
 void connection_report_shaken(const struct connection *c, enum tls_verified verified,
 			      const char *reason)
 {
-	/* What only our own configuration demands is nobody's business. */
+	/* A policy that only our own configuration demands is nobody's business. */
 	bool demanded = by_dane(c) || tls_policy_sts(c->tls);
 	if (by_useless_records(c))
 		connection_report(c, TLS_RESULT_TLSA_INVALID, "no TLSA record of it can be used");

@@ -8,7 +8,7 @@
 
 enum { VAIN_TRIPS = 10, VAIN_MS = 2000 }; /* so long an answer may take that may never come */
 
-/* What is said in each state. */
+/* The command of each state. */
 static void (*const say_in[])(struct engine *) = {
 #define X(state, text, what, ...) engine_say_##what,
 	ENGINE_STATES(X)

@@ -68,7 +68,7 @@ static bool choose_mechanism(struct engine *e)
 	return false;
 }
 
-/* What goes out next. False: the exchange has failed. */
+/* Put the next line of the exchange. False: it has failed. */
 static bool step_exchange(struct engine *e, const char *challenge)
 {
 	if (sasl_client_step(e->sasl, challenge, &e->response))
@@ -111,7 +111,7 @@ void engine_say_auth(struct engine *e)
 		say_first(e);
 }
 
-/* What lies behind the consumed part of out was a secret. */
+/* The bytes behind the consumed part of out were a secret. */
 static void wipe_secret(struct engine *e)
 {
 	if (buf_len(e->out) == 0 && e->out->data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the owner says of the connection: TLS stands or does not, it is lost, silent, or no more wanted. */
+/* News of the connection from its owner: TLS stands or does not, it is lost, silent, or no more wanted. */
 #include "smtpc/engine_impl.h"
 
 /* RFC 3207 4.2: what was said before is forgotten. */

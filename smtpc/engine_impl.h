@@ -28,7 +28,7 @@
 EXPECTED_KINDS(X)
 #undef X
 
-/* What is said in a state when nothing stands in the way. */
+/* The command of a state when nothing stands in the way. */
 void engine_say_nothing(struct engine *);
 void engine_say_hello(struct engine *);
 void engine_say_starttls(struct engine *);
@@ -118,7 +118,7 @@ bool engine_followed(const struct engine *, const struct transaction *);
 /* Another transaction has begun behind this one. */
 
 void engine_keep_to_mode(struct engine *);
-/* What was announced, without what the mode spares the host. */
+/* Extensions that were announced, without those that the mode spares the host. */
 
 /* engine_answer.c */
 

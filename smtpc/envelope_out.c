@@ -70,7 +70,7 @@ static bool all_safe(const struct delivery *d)
 	return safe;
 }
 
-/* What is looked at of a content: all of it, where it is in memory or could be. */
+/* The part of a content that is looked at: all of it, where it is in memory or could be. */
 struct sample {
 	const char *text;
 	size_t len;

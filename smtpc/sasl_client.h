@@ -42,7 +42,7 @@ enum sasl_mechanism {
 
 enum { SASL_ITERATIONS_MAX = 100000, SASL_BINDING_MAX = 128 };
 
-/* What a TLS connection can be told by, base64. */
+/* Bindings that tell a TLS connection from another, base64. */
 struct sasl_binding {
 	bool exporter;		     /* tls-exporter, of TLS 1.3; else tls-unique */
 	char text[SASL_BINDING_MAX]; /* "": none */

@@ -48,7 +48,7 @@ void token_grant_fini(struct token_grant *);
 
 bool token_store_read(const char *spool, const char *file, const struct token_source *,
 		      struct token_grant *, struct buf *why);
-/* What is kept for the grant that the file has now. False: nothing is; why is empty where nothing ever was. */
+/* The token that is kept for the grant that the file has now. False: none is; why is empty where nothing ever was. */
 
 bool token_store_write(const char *spool, const char *file, const struct token_source *,
 		       const struct token_grant *, struct buf *why);

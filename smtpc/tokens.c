@@ -214,7 +214,7 @@ static bool same_grant(const struct token_source *a, const struct token_source *
 	       same_text(a->refresh_token, b->refresh_token);
 }
 
-/* What the file says wins, where it says another thing than it did; else what the endpoint gave last. */
+/* The file's grant wins, where it is another than it was; else the one that the endpoint gave last. */
 static void choose_grant(struct kept *k, struct token_source *said)
 {
 	struct buf why = {0};

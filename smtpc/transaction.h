@@ -114,7 +114,7 @@ void transaction_give_back(struct transaction *);
 
 void transaction_broken(struct transaction *, enum transaction_break, bool sent,
 			struct verdict *why, const char *host);
-/* What becomes of each recipient when the connection ends here: see base/delivery.h. sent: all of
+/* The verdict on each recipient when the connection ends here: see base/delivery.h. sent: all of
  * its content has left. why may be NULL when nothing was decided yet. */
 
 #endif

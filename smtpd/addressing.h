@@ -29,7 +29,7 @@ enum response addressing_sender(const struct conf *, const char *address, char *
 
 bool addressing_access(const struct conf *, const char *recipient, struct access_value *,
 		       struct table_origin *);
-/* What the files of recipient_access say, the caller's to fini. False: nothing. */
+/* The answer of the files of recipient_access, the caller's to fini. False: there is none. */
 
 enum response addressing_recipient(const struct conf *, struct alias_heard *, struct envelope *,
 				   const char *address, uint8_t notify, const char *orcpt);

@@ -153,7 +153,7 @@ static bool expand_address(struct expansion *x, const char *address)
 	return !address_set_add(&x->met, address) || expand_new(x, address);
 }
 
-/* What the sender called it goes with each member. */
+/* The sender's name for it goes with each member. */
 static char *original_recipient(const char *address, const char *orcpt)
 {
 	char encoded[MAILADDR_MAX * 3];

@@ -57,7 +57,7 @@ void auth_begin(struct session *, enum mechanism, const char *initial);
 /* initial: in base64, "=" for an empty one, NULL for none. */
 
 void auth_line(struct session *, const char *line, size_t len);
-/* What the client says next: without CRLF, with a NUL behind. */
+/* The client's next line: without CRLF, with a NUL behind. */
 
 void auth_too_long(struct session *); /* instead of that: more than a line may have */
 

@@ -26,7 +26,7 @@ struct consult_found {
 
 typedef void consult_done(struct session *, const struct consult_found *);
 
-/* What is to be looked up, most specific first. */
+/* Keys to look up, most specific first. */
 struct consult_keys {
 	int n;
 	struct consult_key {

@@ -155,7 +155,7 @@ static void become_ready(struct dovecot *d)
 	log_state(d, DOVECOT_READY, NULL);
 }
 
-/* What has waited for the greeting, behind all that came with it: that answers nobody. */
+/* Ask the questions that have waited for the greeting, behind all that came with it: that answers nobody. */
 static void ask_held(struct dovecot *d)
 {
 	struct exchange *x, *tmp;

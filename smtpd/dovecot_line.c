@@ -9,7 +9,7 @@ void dovecot_line_init(struct dovecot_line *l, char *line)
 	l->rest = line;
 }
 
-/* What \001 and this character stand for. A NUL would end the word for us alone. */
+/* The character that \001 and this one stand for. A NUL would end the word for us alone. */
 static char meant_char(char c)
 {
 	switch (c) {

@@ -28,6 +28,6 @@ bool dovecot_line_number(struct dovecot_line *, uint32_t *number);
 /* The next word is a number, and nothing else. */
 
 const char *dovecot_line_value(const char *word, const char *key);
-/* What stands behind "key=", or "" for the word "key" alone; NULL: another key. */
+/* The value behind "key=", or "" for the word "key" alone; NULL: another key. */
 
 #endif

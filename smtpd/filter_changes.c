@@ -288,7 +288,7 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	free(orcpt);
 }
 
-/* What is deleted, and with which change for the last time. */
+/* Addresses that are deleted, and with which change for the last time. */
 static struct address_set *deletions_of(const struct filter_changes *f)
 {
 	struct address_set *deleted = NULL;

@@ -234,7 +234,7 @@ static void begin_stage(struct passage *p)
 		go_on(m);
 }
 
-/* What the filter at work wanted is made, or can't be. */
+/* Changes that the filter at work wanted are made, or can't be. */
 static void filtering_is_settled(struct filter_mail *m, int error)
 {
 	struct passage *p = m->passage;

@@ -25,7 +25,7 @@ struct filtering;
 void filtering_open(struct session *); /* of a listener with milters; of others nothing */
 void filtering_free(struct filtering **);
 
-/* What the session goes on with: the filters have nothing against it, or they have, and the client
+/* The session goes on: the filters have nothing against it, or they have, and the client
  * has been told; then the session may be CLOSED. */
 typedef void filtering_resume(struct session *, bool passed);
 

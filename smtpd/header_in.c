@@ -15,7 +15,7 @@ static void keep_id(struct header_in *h, const char *from, size_t len)
 	h->id[n] = '\0';
 }
 
-/* What is behind the colon on this line, without white space around it. len: of the line, then of that. */
+/* The value behind the colon on this line, without white space around it. len: of the line, then of that. */
 static const char *value_of(const char *line, size_t *len)
 {
 	const char *value = (const char *)memchr(line, ':', *len) + 1;
@@ -192,7 +192,7 @@ void header_in_feed(struct header_in *h, const char *p, size_t len)
 		h->sink(h->owner, p, (size_t)(end - p));
 }
 
-/* What is all header may end without CRLF; where something is to follow, it gets one. */
+/* A message that is all header may end without CRLF; where something is to follow, it gets one. */
 void header_in_finish(struct header_in *h)
 {
 	bool open = buf_len(&h->held) > 0 || h->in_line;

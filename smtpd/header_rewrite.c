@@ -105,7 +105,7 @@ static const char *behind_atom(const struct walk *w)
 	return p > w->at ? p : p + 1;
 }
 
-/* What stood before "<" was a name; a route before ":" is none of the address's. */
+/* The text before "<" was a name; a route before ":" is none of the address's. */
 static void step_walk(struct walk *w)
 {
 	switch (*w->at) {

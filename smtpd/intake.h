@@ -48,7 +48,7 @@ int intake_error(const struct intake *);
 int8_t intake_priority(const struct intake *); /* of mail that was given none: header_in.h */
 
 void intake_mark(const struct intake *, struct envelope *);
-/* What the header says that the envelope keeps. Once it is finished. */
+/* Fields of the header that the envelope keeps. Once it is finished. */
 
 enum response intake_judge(const struct content_in *, const struct header_in *,
 			   int64_t hopcount_limit);

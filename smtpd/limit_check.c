@@ -20,7 +20,7 @@ static bool has_limit(const struct conf_limit *l, enum limit_of of)
 	return l && (of == LIMIT_MESSAGES ? l->messages : l->recipients).events > 0;
 }
 
-/* What a stranger says counts against nobody but itself: it may name anybody. Of reports, which have no sender, there may
+/* Mail of a stranger counts against nobody but itself: it may name anybody. Of reports, which have no sender, there may
  * be many that nobody chose to send. */
 static bool limited_by_sender(const struct session *s, enum limit_of of)
 {

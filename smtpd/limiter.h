@@ -48,7 +48,7 @@ struct limiter_question {
 	struct limits_ruling ruling;
 };
 
-/* What became of a login: LIMITER_ACCEPTED, a message was queued; LIMITER_FAILED, a wrong password. */
+/* An event of a login: LIMITER_ACCEPTED, a message was queued; LIMITER_FAILED, a wrong password. */
 struct limiter_event {
 	struct note note;
 	uint32_t nrcpt;

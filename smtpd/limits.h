@@ -72,7 +72,7 @@ struct limits {
 	struct list seen[LIMIT_BY_COUNT];	/* least lately first */
 };
 
-/* What became of one message or recipient. */
+/* The ruling on one message or recipient. */
 struct limits_ruling {
 	bool suspended; /* its login is: nothing else was looked at */
 	bool over;	/* of these: */
@@ -90,7 +90,7 @@ void limits_told(struct limits *, const char *login, const char *row, int64_t no
 
 struct conf_limit limits_in_force(const struct conf *, enum limit_by, const char *name,
 				  const struct limits_row *);
-/* What the section says; of a login, what a row of the tables `limits` does, or what was told. The row of its name may be
+/* The section's limits; of a login, those of a row of the tables `limits`, or that were told. The row of its name may be
  * NULL. Rates without events are no limits. */
 
 void limits_judge(struct limits *, const struct conf *, enum limit_of,
@@ -107,11 +107,11 @@ void limits_failed(struct limits *, const char *login, int64_t wall_ms);
 
 void limits_suspend(struct limits *, const char *login, bool suspended); /* seen before or not */
 bool limits_reset(struct limits *, const char *login);
-/* What was counted is forgotten. False: there is none of this name. */
+/* Forget the counts of one. False: there is none of this name. */
 
 void limits_total(struct limits *, enum limit_by, enum limit_of, const char *name,
 		  const struct conf *, int64_t next_us, uint64_t through);
-/* What all nodes have had, with so many of those that this one has told of: steady clock. */
+/* Counts of all nodes, with so many of those that this one has told of: steady clock. */
 
 void limits_write(const struct limits *, struct buf *to);
 void limits_read(struct limits *, const char *text);

@@ -36,7 +36,7 @@ bool param_number(const char *value, uint64_t *number);
 /* 1 to 20 digits and nothing else, below 2^63. */
 
 bool param_notify(const char *value, uint8_t *notify);
-/* What NOTIFY says, as bits of enum dsn_notify. SEE RFC 3461 4.1. value may be NULL, which is wrong;
+/* The value of NOTIFY, as bits of enum dsn_notify. SEE RFC 3461 4.1. value may be NULL, which is wrong;
  * likewise below. */
 
 bool param_body(const char *value, uint8_t *body); /* enum body_type; RFC 6152 */

@@ -17,7 +17,7 @@
 
 enum { REWRITE_STEPS_MAX = 20 };
 
-/* What has been done to an address, one entry a step; for sluice route. */
+/* Changes of an address, one entry a step; for sluice route. */
 struct rewrite_step {
 	const char *by; /* the setting */
 	struct table_origin origin;
@@ -34,7 +34,7 @@ bool rewrite_recipient(const struct conf *, const char *address, struct rewrite 
 /* False: a circle. The null sender is rewritten only where a table has the key <>. */
 
 const char *rewrite_result(const struct rewrite *, const char *address);
-/* What became of that address in the end. */
+/* The address in the end. */
 
 void rewrite_fini(struct rewrite *);
 

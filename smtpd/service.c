@@ -35,7 +35,7 @@ static bool set_tls(struct service *s, struct buf *error)
 		return false;
 	}
 	s->tls = tls_certificates_context(l, &s->conf->tls.groups, error);
-	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
+	/* Bytes that a session has read are wiped by OpenSSL, where there may be a password in it. */
 	if (s->tls && l->auth)
 		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);
 	bool asks = *l->client_ca || (l->auth && s->conf->client_certificates.n > 0);

@@ -82,7 +82,7 @@ static void obey_line(struct session *s, char *line, size_t len)
 	if (why == RESPONSE_OK)
 		why = command_check(&c, s->state, tls_missing);
 	if (why != RESPONSE_OK) {
-		/* What follows a BDAT that can't be read would be taken for commands. */
+		/* The chunk behind a BDAT that can't be read would be taken for commands. */
 		if (chunk)
 			session_close(s, why);
 		else

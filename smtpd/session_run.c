@@ -210,7 +210,7 @@ static void begin_secured(struct session *s)
 		session_close(s, RESPONSE_OUT_OF_STEP);
 }
 
-/* What it waits for may take longer than a client may be silent: it has read what it was sent, or has just begun not to. */
+/* Its wait may take longer than a client may be silent: it has read what it was sent, or has just begun not to. */
 static bool is_our_turn(const struct session *s)
 {
 	return s->state == SESSION_WAIT && !(s->unread && stream_behind(s->stream));

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What stands before the colon. False: that is no length. */
+/* The length before the colon. False: that is none. */
 static bool read_length(const char *bytes, size_t digits, size_t *length)
 {
 	*length = 0;

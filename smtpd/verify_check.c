@@ -28,7 +28,7 @@ static bool is_alias(const struct session *s, const char *address)
 	return found == ALIAS_IS_ONE;
 }
 
-/* What the row says that would count, were there no section: what does count, qmgr knows. */
+/* The row that would count, were there no section: what does count, qmgr knows. */
 static void read_row(const struct conf *c, enum table_role role, const char *address,
 		     bool *verifies, bool *refuses)
 {

@@ -29,7 +29,7 @@ void verify_check_ask(struct session *, const char *address, bool wanted, bool l
  * listed: the servers of recipients of its route have it. */
 
 bool verify_check_listed(struct session *, const struct consult_found *, const char *to);
-/* What the servers of a struct verify that is UNLISTED say. False: it is refused, and the client told. */
+/* Answers of the servers of a struct verify that is UNLISTED. False: it is refused, and the client told. */
 
 bool verify_check_pass(struct session *, const struct verify *, const char *to);
 /* NULL: there was none in time. False: it is refused, and the client told. */

@@ -37,7 +37,7 @@
 struct session;
 struct smtpd_worker;
 
-/* What may be waited for; each use has one of its own. */
+/* An answer that may be waited for; each use has one of its own. */
 struct wait_kind {
 	const char *text; /* for whoever debugs */
 	void (*answered)(struct session *, void *answer);
@@ -58,7 +58,7 @@ struct wait {
 	enum session_state from;
 };
 
-/* What is asked, or posted back, begins with this. */
+/* Questions, and answers that are posted back, begin with this. */
 struct wait_answer {
 	struct note note;
 	struct loop *reply_to; /* the worker's */

@@ -124,7 +124,7 @@ static void move_rows(struct catalog_page *from, size_t first, struct catalog_pa
 	from->n = first;
 }
 
-/* What comes behind a full page is the first of many, most likely: it leaves that page full. */
+/* A stub that comes behind a full page is the first of many, most likely: it leaves that page full. */
 static void make_room(struct catalog *c, struct catalog_at *at)
 {
 	if (c->n > 0 && c->page[at->page]->n < ROWS)

@@ -43,7 +43,7 @@ static bool to_be_marked(const struct journal *j, const struct segment *s)
 	return false;
 }
 
-/* What a start passes over says it of itself as well, for whoever reads the log without a checkpoint. What goes
+/* A segment that a start passes over says it of itself as well, for whoever reads the log without a checkpoint. One that goes
  * now need not: the order in which it goes leaves behind what says that its messages are done. */
 static bool mark_passed_over(struct journal *j, struct segment *s)
 {
@@ -73,7 +73,7 @@ static bool mark_segments(struct journal *j)
 	return true;
 }
 
-/* What is going may still be there at the next start, and what said that its messages are dead may
+/* A segment that is going may still be there at the next start, and the records that said that its messages are dead may
  * not. */
 static const char *word_of_segment(const struct journal *j, const struct segment *s)
 {

@@ -41,10 +41,10 @@ bool checkpoint_read(int folder, struct checkpoint_row **, size_t *n);
 /* None is right as well. False: it is damaged. */
 
 void checkpoint_judge(const struct checkpoint_row *, size_t n, struct segment *);
-/* What it says of one that is there: whether a start passes over it, whether any envelope in it counts. */
+/* Its row of a segment that is there: whether a start passes over it, whether any envelope in it counts. */
 
 bool checkpoint_text(int folder, struct buf *);
-/* What is in the file, right or not; none: nothing, and true. */
+/* The bytes of the file, right or not; none: nothing, and true. */
 
 bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may

@@ -79,7 +79,7 @@ static bool attempt_commit(struct spool *s, bool sync)
 	int64_t began_us = clock_steady_us();
 	if (!write_all(s, &sync))
 		return false;
-	/* What a closed segment says must be settled before anybody thinks it needless. */
+	/* Records of a closed segment must be settled before anybody thinks it needless. */
 	sync |= lazy_sync_due(s) || s->journal.closed;
 	if (sync && !journal_sync(&s->journal))
 		return false;
@@ -142,7 +142,7 @@ static void forget_moves(struct spool *s)
 	}
 }
 
-/* What was written since the last sync is to be written once more, in the same order. */
+/* Ops that were written since the last sync are to be written once more, in the same order. */
 static void put_back(struct spool *s)
 {
 	for (struct list *link; (link = s->written.prev) != &s->written;) {

@@ -47,7 +47,7 @@ static void answer_store(const struct spool *s, struct spool_store *store, bool 
 	loop_post(store->reply_to, &store->note);
 }
 
-/* What qmgr reads the new message from: memory, as long as there is enough of it. */
+/* The content that qmgr reads the new message from: in memory, as long as there is enough of it. */
 static struct content *take_content(struct spool *s, struct op *op)
 {
 	struct spool_store *store = op->store;
@@ -299,7 +299,7 @@ static void drop_message(struct spool *s, struct op *op)
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
-		/* What is taken once more has a file of the same name, which nobody may remove then. */
+		/* A message that is taken once more has a file of the same name, which nobody may remove then. */
 		if (op->given_back)
 			disk_unlink(s->large, name);
 		else

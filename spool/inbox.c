@@ -26,7 +26,7 @@ static struct stub *find_active(struct spool *s, uint64_t id)
 	return stub;
 }
 
-/* What the operator has ordered comes before what qmgr wants: then it waits for no site. */
+/* The operator's order comes before qmgr's wish: then the message waits for no site. */
 static void keep_message(struct spool *s, struct stub *stub, struct spool_release *r)
 {
 	const enum stub_wish wish = (enum stub_wish)stub->wish;

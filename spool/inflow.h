@@ -47,7 +47,7 @@ void inflow_shrink(struct inflow *); /* take no more memory than is needed */
 uint16_t inflow_row_of(const char *flow); /* from 1 */
 
 void inflow_know(struct inflow *, uint16_t row, const struct conf_flow *);
-/* What the configuration says of the flow that comes there now. */
+/* The share and weight that the configuration gives the flow that comes there now. */
 
 void inflow_add(struct inflow *,
 		struct stub *); /* it is incoming, in the row that its site names */

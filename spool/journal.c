@@ -383,7 +383,7 @@ void journal_abandon(struct journal *j)
 		abandon_segment(j, l->current);
 		l->current = NULL;
 	}
-	/* What was refused must be cut off all that the batch lies in. */
+	/* A batch that was refused must be cut off all segments that it lies in. */
 	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
 		if (segment_of(s)->before)
 			abandon_segment(j, segment_of(s));

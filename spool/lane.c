@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* What one write is made of: memory of others, or (NULL) a part of the scratch buffer, which may
+/* A piece of one write: memory of others, or (NULL) a part of the scratch buffer, which may
  * still move. */
 struct piece {
 	const void *base;

@@ -186,7 +186,7 @@ static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 	return true;
 }
 
-/* What the last checkpoint says of the segments that are there, and of those that are not. */
+/* Rows of the last checkpoint: of segments that are there, and of those that are not. */
 static void apply_checkpoint(struct spool *s, const struct inventory *all)
 {
 	struct checkpoint_row *row;
@@ -208,7 +208,7 @@ static void apply_checkpoint(struct spool *s, const struct inventory *all)
 	free(row);
 }
 
-/* What lies in taken/ keeps its id. */
+/* A message in taken/ keeps its id. */
 static void stay_above(void *owner, const char *name)
 {
 	uint64_t id;

@@ -18,7 +18,7 @@
 #define LAYOUT_LARGE "large"
 
 bool layout_format(int fd, const char *spool, int *version, struct buf *error);
-/* What the file says; 0: it is empty. False when this program does not know it. */
+/* The format that the file names; 0: it is empty. False when this program does not know it. */
 
 bool layout_open(struct spool *, struct buf *error); /* what is missing is made */
 bool layout_segments(struct spool *, struct buf *error);

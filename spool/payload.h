@@ -34,7 +34,7 @@ struct content_place {
 		partner; /* id of another, in the same batch: spool_store.with, or whose that is; or 0 */
 };
 
-/* What recovery needs of an envelope, without the rest. */
+/* The part of an envelope that recovery needs. */
 struct envelope_head {
 	struct content_place content;
 	uint64_t size;

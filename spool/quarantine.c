@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is found wrong is kept here, for the operator: nothing in the program reads it. */
+/* Files and records that are found wrong are kept here, for the operator: nothing in the program reads it. */
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -42,7 +42,7 @@ static void remove_orphan(void *owner, const char *name)
 		disk_unlink(r->spool->large, name);
 }
 
-/* What a killed process has set may not be on the disk. An older program has said so in the checkpoint only. */
+/* A flag that a killed process has set may not be on the disk. An older program has said so in the checkpoint only. */
 static void make_spent_stable(struct segment *g)
 {
 	if (!g->says_spent || disk_datasync(g->file->fd) != 0)

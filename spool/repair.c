@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the first look has found, as far as it is needed again. */
+/* Findings of the first look, as far as they are needed again. */
 struct todo {
 	struct check *check;
 	uint64_t *segment, *orphan; /* numbers of segments with faults; ids */
@@ -35,7 +35,7 @@ static void remember_finding(void *owner, const struct check_finding *f)
 	t->check->found(t->check->owner, f);
 }
 
-/* What recovery took for content of a message that is just coming in. What the first look could not read once, and recovery could,
+/* Files that recovery took for content of a message that is just coming in. One that the first look could not read once, and recovery could,
  * belongs to one. */
 static void put_orphans_aside(struct spool *s, const struct todo *t)
 {
@@ -58,7 +58,7 @@ static const char *verify_twice(const struct spool *s, const struct stub *stub)
 	return wrong;
 }
 
-/* What a start finds out only when the message is due. */
+/* Damage that a start finds out only when the message is due. */
 static void put_messages_aside(struct spool *s)
 {
 	struct stub *stub;
@@ -78,7 +78,7 @@ static struct segment *find_segment(const struct spool *s, uint64_t seq)
 	return NULL;
 }
 
-/* What is left in it is needed by nothing then, and it goes with the others of that kind. */
+/* Records that are left in one are needed by nothing then, and it goes with the others of that kind. */
 static void empty_segments(struct spool *s, const struct todo *t)
 {
 	for (size_t i = 0; i < t->nsegment; i++) {

@@ -133,7 +133,7 @@ static void apply_envelope(struct replay *r, struct stub *stub, const struct sca
 						       : STUB_DEFERRED;
 }
 
-/* What is known of the work on the envelope of this generation; NULL if a later one is known. That of
+/* The work on the envelope of this generation, as far as it is known; NULL if a later one is known. That of
  * lower ones stays until all is read: this one's envelope may have been lost. */
 static struct work *work_of(struct stub *stub, uint32_t generation)
 {
@@ -184,7 +184,7 @@ static void apply_delivery(struct stub *stub, const struct scan *scan, const str
 	}
 }
 
-/* What was recorded against a later envelope stays. */
+/* Work that was recorded against a later envelope stays. */
 static void end_up_to(struct replay *r, struct stub *stub, uint32_t generation)
 {
 	domains_drop(&r->found.domains, stub);

@@ -91,7 +91,7 @@ static bool all_zero(struct scan *s, uint64_t at, uint64_t end)
 	return true;
 }
 
-/* What is wrong there: find the next right record. */
+/* Pass over damage: find the next right record. */
 static enum scan_result skip_damage(struct scan *s, uint64_t size)
 {
 	/* A head that says too much is right about its record, but there is no next one. */

@@ -75,7 +75,7 @@ bool segment_seal(struct segment *, uint64_t offset);
 /* The segment ends there, whatever follows: say so on disk, synced, and give back the room behind. */
 
 bool segment_fill(struct segment *, uint64_t from, uint64_t to);
-/* What lies there is known to be wrong: make it one right record that says nothing. Not synced. */
+/* Make one right record that says nothing of bytes that are known to be wrong. Not synced. */
 
 struct segment *segment_open(int folder, uint64_t seq, int flags, int64_t *changed_ms);
 /* A file that is there; flags: O_RDWR, or O_RDONLY to look only. NULL and EBADMSG: neither of its

@@ -39,7 +39,7 @@ const char *spares_claim(struct spares *, char name[SPARE_NAME]);
 /* One of them is the caller's from now on, under this name; NULL: there is none. */
 
 struct segment *spares_take(struct spares *, uint64_t seq, uint32_t lane, bool first);
-/* What segment_adopt() makes of one; NULL: nothing. */
+/* One of them, made anew by segment_adopt(); NULL: none. */
 
 void spares_drop(struct spares *); /* remove them */
 

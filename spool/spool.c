@@ -94,7 +94,7 @@ void spool_stop(struct spool *s)
 	large_sync_stop(s);
 }
 
-/* What hangs on ops that were never settled: the disk has failed to the end. */
+/* Memory of ops that were never settled: the disk has failed to the end. */
 static void free_ops(struct spool *s, struct list *ops)
 {
 	list_each (link, tmp, ops) {

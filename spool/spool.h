@@ -277,7 +277,7 @@ void spool_settle(struct spool *);
 /* Wait until what was posted is committed and answered. It goes on. */
 
 void spool_stop(struct spool *);
-/* What was posted is committed and answered first; what is posted later is freed unanswered. Loops
+/* Notes that were posted are committed and answered first; later ones are freed unanswered. Loops
  * named in notes must still be there. */
 
 void spool_free(struct spool **);
@@ -297,7 +297,7 @@ int spool_file_write(struct spool_file *, const void *, size_t len); /* 0, or an
 uint64_t spool_file_size(const struct spool_file *);
 
 ssize_t spool_file_read(const struct spool_file *, uint64_t offset, void *to, size_t len);
-/* What was written, while whoever writes it has it; as content_read(). */
+/* Read what was written, while whoever writes it has it; as content_read(). */
 
 void spool_file_unname(struct spool_file *);
 /* The file makes room for another of the same message, and can still be read; it is not to be stored. */

@@ -113,7 +113,7 @@ struct content *fetch_content(const struct spool *, const struct stub *, const s
 /* Where it lies on disk. NULL and errno: ENOENT when it is gone. */
 
 struct content *fetch_copy(const struct stub *);
-/* What its record says, in memory; it is not large. NULL and errno: EBADMSG when damaged. */
+/* The content in its record, in memory; it is not large. NULL and errno: EBADMSG when damaged. */
 
 struct content *fetch_checked(const struct spool *, const struct stub *, const struct envelope *);
 /* Where it lies, with its sum: what lies in the log has been looked at, and whoever sends it compares.

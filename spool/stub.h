@@ -26,7 +26,7 @@ enum stub_state { STUB_INCOMING, STUB_DEFERRED, STUB_HELD, STUB_ACTIVE, STUB_ADO
 /* The operator's, for a message being worked on. */
 enum stub_wish { WISH_NONE, WISH_DELETE, WISH_HOLD, WISH_REQUEUE, WISH_BOUNCE };
 
-/* What has come of a message while it is worked on. */
+/* Verdicts and places of a message while it is worked on. */
 struct work {
 	struct spool_delivered *first, *last; /* verdicts since the envelope was written */
 	struct place *place; /* they and the start record lie there: one a segment */

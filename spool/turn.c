@@ -111,7 +111,7 @@ static void set_timer(struct spool *s, bool at_once)
 	loop_timer_in(s->loop, &s->tick, delay_ms > 0 && !at_once ? delay_ms : 0);
 }
 
-/* What has been synced is known to be whole after a crash only where the log says so. The next commit
+/* Records that have been synced are known to be whole after a crash only where the log says so. The next commit
  * says it of the one before; of the last for now, it is said when nothing has come for a while. */
 static void say_synced(struct spool *s)
 {
@@ -158,7 +158,7 @@ void turn_run(void *owner)
 	commit_some(s);
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
-	/* What was posted before is answered first. */
+	/* Notes that were posted before are answered first. */
 	bool ends = s->stop && s->syncing == 0 && !copy_wait_keeps_from_ending(s);
 	if (ends)
 		stop_clean(s);

@@ -69,7 +69,7 @@ static bool is_word(const char *word, size_t len, size_t wanted)
 	return len == wanted;
 }
 
-/* What is in the field, where that is a mark, on a line for each word: nobody's own text comes into a copy. */
+/* Put the text of the field, where that is a mark, on a line for each word: nobody's own text comes into a copy. */
 static bool put_again(const struct draft_field *f, struct buf *to)
 {
 	const char *end = f->text + f->len, *word;

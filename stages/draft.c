@@ -256,7 +256,7 @@ static void tail_see(struct tail *t, const char *bytes, size_t len)
 	}
 }
 
-/* What is written is one file at a time by that name: the others only lend what is in them. */
+/* Only one file at a time has that name and is written: the others only lend what is in them. */
 static int copy_body(struct draft *d, struct content_writer *to)
 {
 	char *piece = mem_alloc(BODY_PIECE);

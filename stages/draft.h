@@ -90,7 +90,7 @@ void draft_body_put(struct draft *, const char *bytes, size_t len);
 
 void draft_body_drop(struct draft *); /* the one that was begun is not to be, after all */
 void draft_complete(struct draft *);
-/* What lacks it gets an end of its last line, and an empty line behind the header, unless that is broken. */
+/* A message that lacks it gets an end of its last line, and an empty line behind the header, unless that is broken. */
 
 bool draft_settle(struct draft *);
 /* The changes are made, and the draft is as before draft_open(). A large message is copied: by the pool,

@@ -104,7 +104,7 @@ static bool advance_passage(struct passage *p)
 	return p->end != PASSAGE_UNDER_WAY;
 }
 
-/* What a stage has said comes here: while stages are being run below, that is gone on with there. */
+/* The word of a stage comes here: while stages are being run below, that is gone on with there. */
 static void go_on(struct passage *p)
 {
 	if (p->running)

@@ -105,7 +105,7 @@ static void look_after_domains(void *owner)
 	loop_timer_in(s->loop, &s->tick, TICK_MS);
 }
 
-/* What a host name can't be has no policy. */
+/* A text that can't be a host name has no policy. */
 static char *ascii_of(const char *domain)
 {
 	char name[NAME_KEY_DOMAIN];

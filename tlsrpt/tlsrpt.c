@@ -150,7 +150,7 @@ void tlsrpt_start(struct tlsrpt *t)
 void tlsrpt_stop(struct tlsrpt *t)
 {
 	loop_stop(t->loop);
-	/* What connections that have ended since have told still counts. */
+	/* Notes of connections that have ended since still count. */
 	mailbox_drain(&t->loop->mailbox);
 }
 

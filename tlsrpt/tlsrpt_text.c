@@ -42,7 +42,7 @@ void tlsrpt_text_write(const struct tlsrpt_tally *t, struct buf *to)
 	}
 }
 
-/* What the lines before have begun. */
+/* The report and policy that the lines before have begun. */
 struct reading {
 	struct tlsrpt_tally *tally;
 	struct tlsrpt_report *report;

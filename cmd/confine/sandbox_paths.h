@@ -21,7 +21,7 @@ void sandbox_paths_system(struct sandbox_visitor *);
 /* Files and folders that libraries read; the program and its libraries, which a restart runs. */
 
 char *sandbox_paths_folder(const char *path);
-/* What to grant so that this file can also be replaced: its folder. NULL: that one holds the files of
+/* The path to grant so that this file can also be replaced: its folder. NULL: that one holds the files of
  * others too, like /dev, and only the file itself should be granted. The caller frees it. */
 
 #endif

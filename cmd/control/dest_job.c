@@ -14,7 +14,7 @@
 
 enum { DEST_JOB_MAGIC = 0xde570b01 };
 
-/* What stands before the name of a provider between nodes: no site, host or domain begins so. */
+/* The mark before the name of a provider between nodes: no site, host or domain begins so. */
 #define OF_PROVIDER "--provider="
 
 struct dest_job {

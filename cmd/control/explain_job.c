@@ -119,7 +119,7 @@ void explain_job_answer(struct explain_question *x)
 	}
 }
 
-/* What the scheduler says of a site, then what the queue has for the domain of that name. Of a domain
+/* The scheduler's view of a site, then the mail in the queue for the domain of that name. Of a domain
  * without any mail that much is said. */
 static void finish_domain(struct explain_job *j)
 {

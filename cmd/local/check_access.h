@@ -21,7 +21,7 @@ void check_access(const struct conf *, void (*tell)(void *context, int line, con
 /* Tell of each file that the user can't read, with the command that mends it; line: of its section, or 0. */
 
 char *check_access_command(const struct conf *, const char *path);
-/* What makes the relay's user, and nobody else but the owner, able to read it; the caller frees it. */
+/* Commands that make the relay's user, and nobody else but the owner, able to read it; the caller frees it. */
 
 bool check_access_give(const char *user, int fd);
 /* To the relay's user to read, if root makes it and there is such a user: group and mode. False: errno. */

@@ -297,7 +297,7 @@ static void check_secret(struct checked *c, int line, const char *path, const ch
 	free(command);
 }
 
-/* What the relay would say when it wants to log in. Who may not read it can't tell. */
+/* Say what the relay would when it wants to log in. Who may not read it can't tell. */
 static void check_secret_text(struct checked *c, const struct credential *of, const char *whose)
 {
 	struct buf why = {0};

@@ -68,7 +68,7 @@ static void ask_all(struct looking *l, struct conf *conf)
 	loop_free(&l->loop);
 }
 
-/* What a verifier would make of the records that there are: it tries one. */
+/* Judge the records that there are as a verifier would: it tries one. */
 static bool judge_records(const struct look *l, EVP_PKEY *key, struct buf *why)
 {
 	const struct resolve *r = l->answer;

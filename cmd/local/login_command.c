@@ -136,7 +136,7 @@ static int get_token(const struct conf *conf, const struct credential *c, const 
 	return STATUS_DONE;
 }
 
-/* What is written in the queue must be the relay's to read; and it shall see no more than the relay does. */
+/* Files in the queue must be the relay's to read; and it shall see no more than the relay does. */
 static bool become_user(const struct conf *conf)
 {
 	struct privileges p = {0};

@@ -45,7 +45,7 @@ static const struct sts_policy *policy_of(const struct tls_told *t)
 	return t->sts && !by_records ? t->sts->policy : NULL;
 }
 
-/* What the relay would ask of this host, as nexthop_tls_of_host() has it. */
+/* The relay's demand of this host, as nexthop_tls_of_host() has it. */
 static char *demand_of(const struct tls_told *t)
 {
 	const struct sts_policy *p = policy_of(t);

@@ -16,7 +16,7 @@ static const char *failure_of(const struct route_hop *h)
 	return h->answer && h->answer->failure ? h->answer->failure->text : "no answer in time";
 }
 
-/* What a host says of itself goes to a terminal: clean, and not for ever. */
+/* Put a host's words about itself on a terminal: clean, and not for ever. */
 static void put_clean(struct buf *to, const char *text)
 {
 	char clean[1001];

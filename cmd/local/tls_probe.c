@@ -17,7 +17,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* What OpenSSL prints into memory, as a string; takes the BIO. */
+/* OpenSSL's text in memory, as a string; takes the BIO. */
 static char *text_of(BIO *b)
 {
 	char *data;

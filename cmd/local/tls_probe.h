@@ -61,6 +61,6 @@ bool tls_probe_passes(const struct tls_probe *);
 /* Would a message be given to it? */
 
 void tls_probe_says(const struct tls_probe *, struct buf *to);
-/* What would become of a message, as a clause. */
+/* The fate of a message, as a clause. */
 
 #endif

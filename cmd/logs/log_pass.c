@@ -81,7 +81,7 @@ bool log_pass(struct log_files *f, struct log_span span, log_pass_may *may, log_
 	bool good = true;
 	struct buf error = {0};
 	for (int i = 0; i < f->n; i++) {
-		/* What comes next begins before the span: so this has nothing of it. */
+		/* The next file begins before the span: so this has nothing of it. */
 		bool early = i + 1 < f->n && f->of[i + 1].first_ms < span.from_ms;
 		if (early || f->of[i].first_ms >= span.to_ms)
 			continue;

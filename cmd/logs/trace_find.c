@@ -145,7 +145,7 @@ static bool may_be_wanted(void *context, const char *text, size_t len)
 	return false;
 }
 
-/* What was made of a message that is wanted: the line belongs to both. */
+/* A message that was made of one that is wanted: the line belongs to both. */
 static struct trace_item *take_offspring(struct trace_find *t, const struct log_line *l,
 					 const char *text, size_t len)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What is in brackets is told when each of its keys has a value: {KEY}. The first row that has the
+/* A part in brackets is told when each of its keys has a value: {KEY}. The first row that has the
  * event, and the key, is taken. */
 static const struct words {
 	const char *event, *key, *text;

@@ -160,7 +160,7 @@ static bool next_line(const char **at, const char *end, struct line *l)
 	return true;
 }
 
-/* What a program on this machine might do by SMTP. */
+/* A program on this machine might do so by SMTP. */
 static bool may_relay(const struct conf *c)
 {
 	const struct conf_listener *l = listener_of(c);

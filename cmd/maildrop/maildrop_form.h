@@ -47,7 +47,7 @@ size_t maildrop_form_head_end(const char *bytes, size_t len, size_t from);
 
 enum response maildrop_form_read(const struct conf *, struct alias_heard *, const char *head,
 				 size_t len, struct envelope *);
-/* What the head says, aliases expanded. RESPONSE_LOOKUP_FAILED: servers of these must be asked first, about what
+/* The submission that the head names, aliases expanded. RESPONSE_LOOKUP_FAILED: servers of these must be asked first, about what
  * is wanted now. Without what was heard (NULL) they count as having none. */
 
 void maildrop_form_limits(const struct conf *, struct content_in *);

@@ -64,7 +64,7 @@ static int put_refusal(enum response why, int permanent, struct buf *error)
 	return row->code >= 500 ? permanent : EX_TEMPFAIL;
 }
 
-/* What the relay will say of it, said by the same functions. */
+/* The relay's judgement, by the same functions. */
 static int judge_submission(struct leaving *l, const struct submission *s, struct buf *error)
 {
 	struct envelope *e = envelope_new();

@@ -215,7 +215,7 @@ static int send_message(struct job *j)
 	return status;
 }
 
-/* What would become of mail for these addresses, by sluice route. */
+/* The routes of mail for these addresses, by sluice route. */
 static int verify_addresses(const struct sendmail_options *o)
 {
 	char route[] = "route", config[] = "-c", from[] = "--from";
@@ -261,7 +261,7 @@ static int read_aliases(const struct sendmail_options *o)
 	return status;
 }
 
-/* What needs the queue, the routes or the tables, and no message. False: it is something else. */
+/* A command that needs the queue, the routes or the tables, and no message. False: it is another. */
 static bool other_command(struct sendmail_options *o, int *status)
 {
 	if (o->mode == SENDMAIL_LIST)

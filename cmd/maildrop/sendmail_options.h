@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What it is to do; each but the first takes nothing from standard input, but for SESSION. */
+/* The job of sendmail; each but the first takes nothing from standard input, but for SESSION. */
 enum sendmail_mode {
 	SENDMAIL_SUBMIT,
 	SENDMAIL_LIST,	  /* -bp */

@@ -56,7 +56,7 @@ static struct loop *queue_loop(const struct offline *o)
 	return o->spool ? spool_loop(o->spool) : spool_look_loop(o->look);
 }
 
-/* What the words want to be done; of words that are wrong the job says so. What only a relay can do comes as
+/* The job that the words want done; of words that are wrong it says so. One that only a relay can do comes as
  * FLUSH. */
 static enum queue_verb verb_of(const struct request *r)
 {

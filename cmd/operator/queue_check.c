@@ -121,7 +121,7 @@ static void print_summary_json(const struct check_summary *s)
 	printf(",\"repaired\":%" PRIu64 ",\"faults\":%" PRIu64 "}\n", s->repaired, s->faults);
 }
 
-/* What a repair writes must be the relay's own. */
+/* Files that a repair writes must be the relay's own. */
 static bool become_user(const struct conf *conf, struct buf *error)
 {
 	struct privileges p;

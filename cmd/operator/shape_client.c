@@ -34,7 +34,7 @@ static const char usage[] =
 	"  --color     use colours, as on a terminal if NO_COLOR is not set\n"
 	"  --redraw    with -N, do as on a terminal\n";
 
-/* What a terminal gets goes in front, so that the operator's own words overrule it. */
+/* Options for a terminal go in front, so that the operator's own words overrule it. */
 static int ask_relay(struct conf *conf, const struct shape_args *args, int argc, char **argv)
 {
 	static char color[] = "--color", top[] = "--top=20", redraw[] = "--redraw",

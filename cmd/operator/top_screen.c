@@ -187,7 +187,7 @@ static void put_slow(const struct top_look *l, const struct top_look *before, st
 		buf_puts(line, "nothing since the last look");
 }
 
-/* What stops mail comes first; stats has all of them. */
+/* Conditions that stop mail come first; stats has all of them. */
 static void print_conditions(const struct top_screen *s, const struct top_look *l, struct buf *to)
 {
 	const char *line = buf_len(&l->stats) > 0 ? buf_cstr((struct buf *)&l->stats) : "";

@@ -99,7 +99,7 @@ static void ask_queue(struct tracing *t, int n, char **more)
 	free(words);
 }
 
-/* What is in the queue may be older than the oldest log. */
+/* A message in the queue may be older than the oldest log. */
 static void find_in_queue(struct tracing *t)
 {
 	char from[] = "--from", to[] = "--to", id[IDENT_TEXT], *word = id;
@@ -159,7 +159,7 @@ static bool is_done(const struct trace_item *m)
 	return false;
 }
 
-/* What was found by the log alone, as mail of a login or for an alias, and is not known to be over. */
+/* Messages that were found by the log alone, as mail of a login or for an alias, and is not known to be over. */
 static void ask_rest(struct tracing *t)
 {
 	size_t most = HASH_COUNT(t->find.messages), n = 0;

@@ -191,7 +191,7 @@ static bool start_allowed(const struct conf *conf, struct buf *says)
 	return allowed;
 }
 
-/* What would keep the successor from starting must be found while we still serve: so the new
+/* Faults that would keep the successor from starting must be found while we still serve: so the new
  * settings are put in force here first, and new addresses opened with the rights that we have. */
 bool ending_restart(struct server *s, struct buf *says)
 {

@@ -106,7 +106,7 @@ void node_job_answer(struct server *s, struct node_order *o)
 	node_order_free(&o);
 }
 
-/* What keeps it from starting again is logged; then whoever watches over it starts it. */
+/* A fault that keeps it from starting again is logged; then whoever watches over it starts it. */
 void node_job_lost(struct server *s)
 {
 	struct buf says = {0};

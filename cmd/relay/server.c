@@ -101,7 +101,7 @@ static void recall_events(struct server *s)
 	buf_fini(&text);
 }
 
-/* What was learnt about hosts before, without which some are tried once more; who is suspended. */
+/* Read the facts that were learnt about hosts before, without which some are tried once more; who is suspended. */
 static void recall_learnt(struct server *s)
 {
 	struct buf text;

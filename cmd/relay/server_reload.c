@@ -11,7 +11,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-/* What a file says has changed: the same settings go round with it. */
+/* The text of a file has changed: the same settings go round with it. */
 void server_use_tables(void *owner)
 {
 	struct server *s = owner;
@@ -113,7 +113,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	return true;
 }
 
-/* What can't be read from inside is told as what it is, not as a fault of the file's. */
+/* A file that can't be read from inside is told as such, not as a fault of the file's. */
 static struct conf *read_within_reach(const struct conf *old, struct buf *says)
 {
 	struct buf faults = {0};

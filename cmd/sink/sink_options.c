@@ -105,7 +105,7 @@ static void parse_listen(const struct options *o, const char *text, union addres
 	free(host);
 }
 
-/* What stands behind "STAGE:", or the text itself where it names none. */
+/* The text behind "STAGE:", or all of it where it names none. */
 static char *take_stage(char *text, enum sink_stage *stage)
 {
 	static const struct {

@@ -18,7 +18,7 @@ void explain_print(struct buf *to, const struct explain_question *, bool json, i
 
 struct explain_question *explain_print_asks(const struct spool_row *, struct loop *reply_to,
 					    void *owner);
-/* What the scheduler is to be asked about a message of the queue before it is explained; NULL: nothing. */
+/* The question for the scheduler about a message of the queue before it is explained; NULL: none. */
 
 void explain_print_spooled(struct buf *to, const struct spool_row *,
 			   const struct explain_question *answered, bool json, int64_t now_ms);

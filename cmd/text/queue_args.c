@@ -146,7 +146,7 @@ static const char *misplaced_option(const struct queue_args *a)
 	return NULL;
 }
 
-/* What is wrong with the choice of messages. */
+/* The fault in the choice of messages; NULL: none. */
 static const char *wrong_choice(const struct queue_args *a)
 {
 	int choices = (a->nid > 0) + a->filter.any + a->all;

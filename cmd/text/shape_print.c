@@ -19,7 +19,7 @@ static double limit_of(const struct shape_view *v, int bucket)
 	return limit;
 }
 
-/* What stands above column 0, the total, and those of the buckets. */
+/* The title of column 0, the total, and of the buckets. */
 static const char *column_title(const struct shape_view *v, int column, char text[TEXT])
 {
 	int last = v->shape->buckets;

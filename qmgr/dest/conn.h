@@ -91,7 +91,7 @@ void conn_end(struct destdb *, struct conn *);
 /* Close it when what it carries is done; it is given nothing more. */
 
 void conns_end_proven(struct destdb *);
-/* What was demanded of hosts is demanded otherwise now: end those that have proven anything. */
+/* Hosts have to prove other things now: end connections to those that have proven anything. */
 
 void conns_free(struct destdb *);
 /* Forget all connections, and the entries in flight on them. */

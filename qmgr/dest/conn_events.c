@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What comes back from the connections, and what that says of their hosts. */
+/* Notes from the connections, and what they say of their hosts. */
 #include "base/log.h"
 #include "base/metrics.h"
 #include "qmgr/dest/conn.h"
@@ -291,7 +291,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	struct conn *c = open->owner;
 	struct site *s = c->site;
 	struct host *h = c->host;
-	/* What was on its way to the worker meanwhile comes back after this. */
+	/* A delivery that was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);
 	c->ended_well = !open->why && !open->confused;
 	learn_choked(c, &open->choked);

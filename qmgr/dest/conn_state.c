@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a connection is doing, and every number that follows from it. */
+/* The state of a connection, and every number that follows from it. */
 #include "qmgr/dest/conn.h"
 
 #include "base/metrics.h"

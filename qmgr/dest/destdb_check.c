@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* What a connection counts for, by its state. */
+/* Numbers that a connection counts for, by its state. */
 struct numbers {
 	int connections, connecting, slow, ending, ready, busy, idle;
 };

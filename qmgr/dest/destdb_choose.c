@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What destdb_choose() prefers, best first. */
+/* The order in which destdb_choose() prefers hosts, best first. */
 enum rank { RANK_UNUSED, RANK_CLOSED, RANK_ACTIVE, RANK_SLOW };
 
 bool site_host_out(const struct site_host *it)

@@ -86,7 +86,7 @@ struct host_pace {
 	struct verdict *why; /* or NULL */
 };
 
-/* What other nodes know of it: pooling.h. */
+/* The knowledge of other nodes about it: pooling.h. */
 struct host_pooling {
 	struct fact *fact;	      /* the newest of each part, told or heard; NULL: none */
 	uint64_t as[FACT_PART_COUNT]; /* what it was like then */

@@ -225,7 +225,7 @@ bool learnt_pace_taken(struct learnt_pace *p, unsigned era, int64_t now_ms)
 	return false;
 }
 
-/* What timers and threads are late by is made up for; not what the first has waited for those that were under way. */
+/* Delays of timers and threads are made up for; not what the first has waited for those that were under way. */
 void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
 {
 	turn_slices(p, now_ms);

@@ -14,7 +14,7 @@ static int64_t most_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* What all nodes together may have; 0: any number. One more than was learnt when that may be tried. */
+/* Connections that all nodes together may have; 0: any number. One more than was learnt when that may be tried. */
 static int64_t limit_of(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	const struct host_limit *l = &h->limit;

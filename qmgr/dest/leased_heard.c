@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the cluster answers: more connections, or fewer. */
+/* Answers of the cluster: more connections, or fewer. */
 #include "base/sharing.h"
 #include "qmgr/dest/conn.h"
 

@@ -198,7 +198,7 @@ void pooling_flush(struct destdb *db)
 	}
 }
 
-/* What others have seen they tell themselves. */
+/* Parts that others have seen they tell themselves. */
 static unsigned own_parts(const struct destdb *db, const struct fact *f)
 {
 	unsigned own = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What other nodes have told, and what follows from it for hosts and sites here. */
+/* Facts that other nodes have told, and what follows from them for hosts and sites here. */
 #include "base/clock.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/host_text.h"

@@ -134,7 +134,7 @@ static void count_site(struct provider *p, const struct site *s, int n)
 	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0 && p->slow >= 0);
 }
 
-/* What it has found out goes with it, where nothing is known yet; else the others know better. */
+/* The pace that it has found out goes with it, where nothing is known yet; else the others know better. */
 static void hand_over(struct site_pace *from, struct site_pace *to)
 {
 	if (from->learnt.state != LEARNT_PACE_FREE && to->learnt.state == LEARNT_PACE_FREE) {

@@ -169,10 +169,10 @@ bool site_has_other(const struct site *, const struct host *);
  * tried beside this one, of a lesser. */
 
 const struct site_host *site_host_of(const struct site *, const struct host *);
-/* What the site says of it; NULL: the site has other hosts now. */
+/* The site's row of that host; NULL: the site has other hosts now. */
 
 bool site_overflows(const struct site *);
-/* What it has would wait for the connections to its best hosts for longer than backup_attempt_delay:
+/* Its mail would wait for the connections to its best hosts for longer than backup_attempt_delay:
  * hosts of lesser preference may be used beside them where those take no further connection. */
 
 bool site_has_backups(const struct site *); /* hosts of several preferences */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the hosts of a site answer, and what that does to its pace. */
+/* Answers of the hosts of a site, and how they change its pace. */
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/reason.h"

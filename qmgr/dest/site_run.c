@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is to be done about a site at which something has changed. */
+/* A site at which something has changed gets connections, a timer, or its mail goes elsewhere. */
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/ladder.h"
@@ -24,7 +24,7 @@ static void serve_granted(struct site *s)
 		peer_ungrant(list_entry(s->queue.granted.prev, struct peer, in_granted));
 }
 
-/* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
+/* Is there anything to do about it? Where a transport, a message or a host has no connection to spare, the
  * dispatcher sees to that when it is its turn. */
 static enum queue_state assess_site(struct site *s, enum constraint *holds)
 {

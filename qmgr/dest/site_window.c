@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What connections and deliveries tell the window: narrower, wider, dead. */
+/* Connections and deliveries make the window narrower or wider, or the site dead. */
 #include "base/log.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"

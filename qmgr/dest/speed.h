@@ -48,7 +48,7 @@ int speed_deep_depth(const struct speed *, int64_t waited_us);
  * waits for all of them, whoever's turn it is. */
 
 int64_t speed_share_us(const struct speed *, int trips, int depth);
-/* What one of `depth` messages in a pipeline takes of its connection, where each takes so many round
+/* Time that one of `depth` messages in a pipeline takes of its connection, where each takes so many round
  * trips alone; 0: unknown. */
 
 bool speed_worth_connecting(const struct speed *, int ahead, int64_t waited_us);

@@ -36,11 +36,11 @@ char *nexthop_tls_of_hop(const struct tables *, const char *tls, const struct ne
 /* The same with the row for the hop of this host, in terms of that hop, and with what MTA-STS adds. */
 
 char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *);
-/* What this host must prove: what its TLSA records demand, where they count; else what the hop does. */
+/* The policy of this host: what its TLSA records demand, where they count; else that of the hop. */
 
 void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *,
 		     const char *hop);
-/* What the site's name tells besides: " tls=POLICY", where it is not the transport's own. hop NULL: the name
+/* The end of the site's name: " tls=POLICY", where it is not the transport's own. hop NULL: the name
  * says nothing of the hop, so that a policy in terms of it is told too. */
 
 void nexthop_add_dane(struct buf *name, const struct tls_dane *);

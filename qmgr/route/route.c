@@ -21,7 +21,7 @@ struct row {
 	UT_hash_handle hh; /* by title */
 };
 
-/* What a row of a table says, once for all rows that say the same. */
+/* A row's value, once for all rows that say the same. */
 struct parsed {
 	char *text;
 	struct route_value value;
@@ -215,7 +215,7 @@ static const struct route *find_rest(struct route_table *t, const char *sender)
 	return row ? row : section ? section : &t->rest;
 }
 
-/* What the row does not name is as for all. */
+/* Parts that the row does not name are as for all. */
 static void inherit_rest(struct route *r, const struct route_value *said, const struct route *rest)
 {
 	if (!said->transport)

@@ -47,7 +47,7 @@ void flow_owe(struct flow *); /* a queue remembers it */
 void flow_owe_no_more(struct flow *);
 
 void flows_configure(struct scheduler *);
-/* What is said of them is what the scheduler's configuration says, from now on. */
+/* Their settings are those of the scheduler's configuration, from now on. */
 
 void flows_free(struct scheduler *); /* at the end: no work is left */
 

@@ -40,7 +40,7 @@ struct queue {
 	uint64_t virtual_time, era;
 };
 
-/* What leads to a queue, to another one later perhaps: a next hop. */
+/* A next hop leads to a queue, to another one later perhaps. */
 struct way {
 	struct queue *queue;	     /* NULL until known */
 	int peers;		     /* that go by it */

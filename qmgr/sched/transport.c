@@ -24,7 +24,7 @@ static struct metric_cell *outcome_cell(const char *title, int class)
 			   title);
 }
 
-/* What is counted from zero shows its first step. */
+/* A counter that begins at zero shows its first step. */
 void transports_count(const struct conf *conf)
 {
 	for (int i = 0; i < conf->ntransport; i++)

@@ -17,7 +17,7 @@
 #define MILTER_TEMPFAILED "451 4.7.1 Service unavailable - try again later\r\n"
 #define MILTER_SHUT_DOWN "421 4.7.0 Service not available - closing connection\r\n"
 
-/* What becomes of further events. */
+/* How further events are answered. */
 enum filter_state {
 	FILTER_WORKS,
 	FILTER_ACCEPTS_SESSION,

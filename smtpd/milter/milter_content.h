@@ -31,7 +31,7 @@ static inline enum milter_event milter_content_due(const struct milter_content *
 
 const struct buf *milter_content_data(struct milter_content *, enum milter_event,
 				      bool leading_space);
-/* What belongs to the event that is due: at most MILTER_BODY_CHUNK bytes. A value that is longer is cut.
+/* Data of the event that is due: at most MILTER_BODY_CHUNK bytes. A value that is longer is cut.
  * leading_space: the filter wants the blank behind the colon too. */
 
 void milter_content_told(struct milter_content *, enum milter_event);

@@ -93,7 +93,7 @@ enum milter_says milter_engine_take(struct milter_engine *, struct buf *from,
 				    struct milter_answer *);
 /* The next that it says; its bytes are consumed. Call it until MILTER_SAYS_NOTHING. */
 
-/* What belongs to an event, put together by who asks. */
+/* Data of an event, put together by who asks. */
 void milter_put_number(struct buf *, uint32_t n, int bytes);
 void milter_put_text(struct buf *, const char *); /* with its NUL */
 

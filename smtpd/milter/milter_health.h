@@ -47,7 +47,7 @@ void milter_health_answered(const char *name, enum milter_answer_kind, const cha
 /* reply: of MILTER_ANSWER_REPLY, whose digits say what it is. */
 
 enum condition milter_health_condition(const struct conf_milter *);
-/* What becomes of mail while the filter is away. */
+/* The answer to mail while the filter is away. */
 
 void milter_health_take(const char *name, struct milter_health *);
 void milter_health_fini(struct milter_health *);

@@ -10,7 +10,7 @@
 
 enum { MILTER_VERSION_LEAST = 2, MILTER_VERSION = 6 };
 
-/* What a filter may want to change (SMFIF_). */
+/* Parts of a message that a filter may want to change (SMFIF_). */
 enum milter_action {
 	MILTER_ADD_HEADER = 0x1,
 	MILTER_CHANGE_BODY = 0x2,
