@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What stands for conf_cluster.c and conf_nats.c where sluice is built with CLUSTER=no. */
+/* Stands in for conf_cluster.c and conf_nats.c where sluice is built with CLUSTER=no. */
 #include "base/conf_build.h"
 
 #define FAULT(place, setting)                                                                      \

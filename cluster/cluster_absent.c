@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What stands for this folder where sluice is built with CLUSTER=no: no configuration with Redis is accepted, so
+/* Stands in for this folder where sluice is built with CLUSTER=no: no configuration with Redis is accepted, so
  * there is no cluster, and nobody has an order or a question for one. node_text.c is there all the same. */
 #include "cluster/cluster.h"
 

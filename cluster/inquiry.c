@@ -281,6 +281,7 @@ static struct inquiry *begin_inquiry(struct inquiries *all, struct cluster_inqui
 
 void inquiries_ask(struct inquiries *all, struct cluster_inquiry *asked)
 {
+	assert(loop_is_ours(all->loop));
 	if (all->n >= INQUIRIES_MAX) {
 		give_back(asked, "too many are asking");
 		return;
@@ -308,6 +309,7 @@ static void tell_asker(const struct inquiries *all, const struct cluster_asked *
 
 void inquiries_told(struct inquiries *all, struct cluster_asked *a)
 {
+	assert(loop_is_ours(all->loop));
 	if (!a->unknown)
 		tell_asker(all, a);
 	assert(all->nanswering > 0);

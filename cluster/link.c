@@ -487,6 +487,7 @@ static struct awaited *add_awaited(struct link *l, link_answered *answered, void
 bool link_send(struct link *l, link_answered *answered, void *owner, int n, const char *const arg[],
 	       const size_t len[])
 {
+	assert(loop_is_ours(l->loop));
 	if (!add_awaited(l, answered, owner))
 		return false;
 	resp_put(wire_out(l->commands), n, arg, len);
@@ -515,6 +516,7 @@ bool link_eval(struct link *l, const struct link_script *script, link_answered *
 {
 	struct awaited *a = add_awaited(l, answered, owner);
 	char keys[12];
+	assert(loop_is_ours(l->loop));
 	if (!a)
 		return false;
 	a->script = script;
@@ -532,6 +534,7 @@ void link_publish(struct link *l, const char *channel, const char *payload, size
 	char *name = mem_printf("%s%s", l->c->redis_prefix, channel);
 	const char *arg[] = {"PUBLISH", name, payload};
 	size_t lens[] = {7, strlen(name), len};
+	assert(loop_is_ours(l->loop));
 	link_send(l, NULL, NULL, 3, arg, lens);
 	free(name);
 }

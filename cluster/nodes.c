@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -257,6 +258,7 @@ bool nodes_look(struct nodes *n, void (*seen)(void *owner, const struct cluster_
 		void *owner)
 {
 	struct look *look = mem_zalloc(sizeof *look);
+	assert(loop_is_ours(n->loop));
 	*look = (struct look){seen, owner};
 	bool asked = ask_who_is_there(n, on_look_of_another, look);
 	if (!asked)

@@ -7,6 +7,7 @@
 #include "cluster/reserve.h"
 #include "cluster/shares_core.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 int64_t shares_nodes(const struct shares *s)
@@ -32,6 +33,7 @@ static void say_parts(struct shares *s)
 
 void shares_answered(struct shares *s, bool good)
 {
+	assert(loop_is_ours(s->loop));
 	if (s->refused && good)
 		s->since_ms = clock_steady_ms();
 	s->refused = !good;
@@ -104,6 +106,7 @@ void shares_stop(struct shares *s)
 
 bool shares_take(struct shares *s, struct note *note)
 {
+	assert(loop_is_ours(s->loop));
 	switch (note->type) {
 	case SHARING_NEED:
 		lease_table_take(s, (struct sharing_need *)note);

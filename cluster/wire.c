@@ -284,6 +284,7 @@ void wire_reached(struct wire *w)
 
 void wire_heard(struct wire *w, const void *data, size_t len)
 {
+	assert(loop_is_ours(w->loop));
 	magic_check(w, WIRE_MAGIC);
 	if (w->state == WIRE_CLOSED)
 		return;
@@ -326,6 +327,7 @@ struct buf *wire_out(struct wire *w)
 
 void wire_flush(struct wire *w)
 {
+	assert(loop_is_ours(w->loop));
 	flush_out(w);
 }
 

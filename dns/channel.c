@@ -293,6 +293,7 @@ static void on_reply(void *owner, int status, const unsigned char *bytes, size_t
 
 void channel_send(struct channel *c, const void *bytes, size_t len, struct channel_query *query)
 {
+	assert(loop_is_ours(c->loop));
 	if (!c->ares && c->loop->now_ms - c->tried_ms >= SETUP_AGAIN_MS)
 		set_up(c);
 	if (!c->ares) {

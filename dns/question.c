@@ -282,6 +282,7 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 		  struct asker *asker)
 {
 	struct question *q = question_new(all, name, type), *equal;
+	assert(loop_is_ours(all->loop));
 	HASH_FIND(hh, all->table, q->key, q->keylen, equal);
 	if (equal) {
 		free(q);
@@ -303,6 +304,7 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 
 struct answer *questions_known(struct questions *all, const char *name, enum answer_type type)
 {
+	assert(loop_is_ours(all->loop));
 	return cache_get(all->cache, name, type, all->loop->now_ms);
 }
 
@@ -362,6 +364,7 @@ static void tell_askers(struct questions *all, struct question *q)
 void questions_work(struct questions *all)
 {
 	struct list *link;
+	assert(loop_is_ours(all->loop));
 	do {
 		while ((link = list_first(&all->answered)))
 			tell_askers(all, list_entry(link, struct question, link));

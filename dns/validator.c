@@ -8,6 +8,7 @@
 #include "dns/query.h"
 #include "dns/ub_loop.h"
 
+#include <assert.h>
 #include <ldns/ldns.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,6 +183,7 @@ static void on_answer(void *arg, int rcode, void *bytes, int len, int secure, ch
 void validator_ask(struct validator *v, const char *name, enum answer_type type,
 		   struct validator_query *q)
 {
+	assert(loop_is_ours(v->loop));
 	q->validator = v;
 	list_init(&q->link);
 	list_append(&v->asked, &q->link);

@@ -218,6 +218,7 @@ bool node_row_is_right(struct node *n, const char *of, const struct roster_row *
 {
 	struct replica_epoch claim;
 	bool there;
+	assert(loop_is_ours(n->loop));
 	if (nats_setup_claim(&n->nats, of, &claim, &there) != NATS_OK)
 		return false;
 	if (!there || (row && !epoch_is_later(&claim, &row->is)))

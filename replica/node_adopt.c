@@ -344,6 +344,7 @@ static void disown_queue(struct node *n)
 
 void node_disowned(struct node *n, bool done)
 {
+	assert(loop_is_ours(n->loop));
 	assert(n->taking.giving == GIVING_ASKED);
 	n->taking.giving = done ? GIVING_GONE : GIVING_WANTED;
 }
@@ -506,6 +507,7 @@ static void tidy_when_released(struct node *n)
 void node_taken(struct node *n)
 {
 	struct node_taking *t = &n->taking;
+	assert(loop_is_ours(n->loop));
 	if (!t->runs)
 		return;
 	pthread_join(t->thread, NULL);
@@ -584,6 +586,7 @@ static bool judge_left(struct node *n)
 
 void node_look_at_others(struct node *n)
 {
+	assert(loop_is_ours(n->loop));
 	/* Of one that is off nobody else would write what the bucket has lost: that it was there, or came back since its queue was adopted. */
 	if (n->looks++ % LOOKS == 0)
 		nats_setup_nodes(&n->nats, look_for_row, n);

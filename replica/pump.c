@@ -243,6 +243,7 @@ void pump_make_room(struct replica *r)
 	enum replica_room room = pump_fits(r) ? ROOM_FOR_ALL : ROOM_FOR_OTHERS;
 	int keep = room == ROOM_FOR_ALL ? 0 : SPARES - 1;
 	bool any = r->spare > keep || r->room == ROOM_IS_THERE || room < r->room;
+	assert(loop_is_ours(r->loop));
 	pump_no_spare(r);
 	r->room = room;
 	if (!any)
@@ -322,6 +323,7 @@ static bool log_waits(struct replica *r)
 
 void pump(struct replica *r)
 {
+	assert(loop_is_ours(r->loop));
 	if (makes_room(r))
 		run_orders(r);
 	clear_log(r);
@@ -339,6 +341,7 @@ void pump(struct replica *r)
 
 void pump_beat(struct replica *r, uint32_t beat)
 {
+	assert(loop_is_ours(r->loop));
 	r->own.beat = beat;
 	if (r->phase == PHASE_RUNNING && r->begun)
 		send_state(r, REPLICA_BEAT, 0, NULL);
@@ -421,6 +424,7 @@ void pump_acknowledged(struct replica *r)
 {
 	struct flown m;
 	bool any = false;
+	assert(loop_is_ours(r->loop));
 	while (flight_take(&r->flight, &m)) {
 		note_arrival(r, &m);
 		any = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What stands for this folder where sluice is built with CLUSTER=no: no configuration with NATS is accepted, so there is
+/* Stands in for this folder where sluice is built with CLUSTER=no: no configuration with NATS is accepted, so there is
  * neither a copy of the queue nor a node. life.c is there all the same: a folder whose queue another node has taken up is put
  * aside by any sluice. */
 #include "replica/node.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What stands for several nodes, and their Redis, where sluice is built with CLUSTER=no. */
+/* Stands in for several nodes, and their Redis, where sluice is built with CLUSTER=no. */
 #include "base/conf_lines.h"
 #include "sim/redis_server.h"
 #include "sim/scenario_rows.h"

@@ -20,12 +20,14 @@ static struct connection *find_connection(const struct worker *w, uint64_t numbe
 
 void worker_add(struct worker *w, struct connection *c)
 {
+	assert(loop_is_ours(w->loop));
 	assert(!find_connection(w, c->number));
 	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
 }
 
 void worker_remove(struct worker *w, struct connection *c)
 {
+	assert(loop_is_ours(w->loop));
 	HASH_DEL(w->connections, c);
 }
 
@@ -102,6 +104,7 @@ static bool start_connection(struct worker *w, struct connection_open *open)
 /* A lack of descriptors is no fault of the host's: to qmgr it looks like one that is slow to answer. */
 void worker_open(struct worker *w, struct connection_open *open)
 {
+	assert(loop_is_ours(w->loop));
 	if (w->parting) {
 		say_closed(open);
 		return;

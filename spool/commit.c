@@ -195,11 +195,13 @@ static void commit_batch(struct spool *s, bool sync)
 
 void commit_run(struct spool *s)
 {
+	assert(loop_is_ours(s->loop));
 	commit_batch(s, false);
 }
 
 bool commit_now(struct spool *s)
 {
+	assert(loop_is_ours(s->loop));
 	commit_batch(s, true);
 	return !s->failing && list_empty(&s->todo) && list_empty(&s->written);
 }

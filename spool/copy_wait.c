@@ -149,6 +149,7 @@ static void turn_away(struct spool *s, const struct replicate *r)
 void copy_wait_receive(struct spool *s, struct note *note)
 {
 	struct replicate *r = (struct replicate *)note;
+	assert(loop_is_ours(s->loop));
 	if (note->type == SPOOL_REPLICATED)
 		conclude_until(s, r->of);
 	else

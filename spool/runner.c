@@ -70,6 +70,7 @@ void runner_run(struct spool *s)
 	struct stub *stub = NULL;
 	uint64_t bytes = 0;
 	int n = 0;
+	assert(loop_is_ours(s->loop));
 	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose_message(s)) &&
 	       bytes < RUNNER_STEP_BYTES) {
 		bytes += stub->content.size;

@@ -11,6 +11,8 @@
 #include "spool/inbox.h"
 #include "spool/copy_wait.h"
 
+#include <assert.h>
+
 enum { LOOK_MS = 1000 };
 
 static void look_at_free_space(struct spool *s)
@@ -148,6 +150,7 @@ void turn_gathered(void *owner)
 void turn_run(void *owner)
 {
 	struct spool *s = owner;
+	assert(loop_is_ours(s->loop));
 	if (s->closing)
 		return;
 	fine_timer_stop(&s->gathered);

@@ -287,6 +287,11 @@ void loop_free(struct loop **lp)
 	*lp = NULL;
 }
 
+bool loop_is_ours(const struct loop *l)
+{
+	return ((const struct sim_loop *)l)->of == fibers_process();
+}
+
 void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 {
 	timer_start(&l->timers, t, l->now_ms + delay_ms);

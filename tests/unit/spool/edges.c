@@ -184,6 +184,13 @@ void loop_free(struct loop **lp)
 	*lp = NULL;
 }
 
+/* There is but one thread. */
+bool loop_is_ours(const struct loop *l)
+{
+	(void)l;
+	return true;
+}
+
 void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 {
 	timer_start(&l->timers, t, l->now_ms + delay_ms);
