@@ -123,7 +123,8 @@ static void excuse(void)
 {
 	for (int i = 0; i < ledger.n; i++) {
 		struct sheet *s = &ledger.sheet[i];
-		s->excused |= !sheet_done(s) || s->deleting > 0; /* the order may come to nothing */
+		bool unanswered = !s->promised && !s->refused; /* the 250 may be on its way */
+		s->excused |= !sheet_done(s) || unanswered || s->deleting > 0;
 		s->apart |= !s->promised;
 		s->firm = false;
 		for (int k = 0; k < LEDGER_RCPT; k++)
