@@ -476,6 +476,24 @@ static void act_forget(void)
 	write_row(m->name, &e);
 }
 
+/* Its taker's word that it has the queue gets through to the stream, unanswered; then the node comes back. */
+static void act_word(void)
+{
+	struct replica_epoch e;
+	struct machine *m = some();
+	char *name = replica_stream(m->name);
+	const struct jetstream_stream *s = jetstream_find(name);
+	if (s && replica_claim_get(s->now.description, &e) && e.state == REPLICA_ADOPTING) {
+		e.state = REPLICA_ADOPTED;
+		char *text = replica_claim(&e), *subjects = mem_strdup(s->now.subjects);
+		jetstream_update(name, subjects, text);
+		free(subjects);
+		free(text);
+		machine_start(m);
+	}
+	free(name);
+}
+
 /* What an operator does beside a relay that is off. */
 struct beside {
 	struct machine *machine;
@@ -620,7 +638,8 @@ static const struct {
 	{"retire", act_retire, 3, FAULT_RETIRE}, {"repair", act_repair, 3, FAULT_REPAIR},
 	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
 	{"vanish", act_vanish, 0, FAULT_NONE},	 {"forget", act_forget, 0, FAULT_NONE},
-	{"fall", act_fall, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
+	{"fall", act_fall, 0, FAULT_NONE},	 {"word", act_word, 0, FAULT_NONE},
+	{"word", act_word, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
 	{"read", act_read, 4, FAULT_READ},
 };
 

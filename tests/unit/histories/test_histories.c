@@ -299,6 +299,19 @@ static void what_a_taker_had_taken_is_taken_with_it(void **state)
 	}
 }
 
+/* Node 0 has taken the queue of node 1, and does not know yet that its own word has got through. */
+static void what_an_unanswered_word_has_made_ours_is_ours(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS / 4; salt++) {
+		struct story h = {.seed = salt, .machines = 2};
+		add_acts_at(&h, "store:1 store:1 store:1 work:1 work:1 kill:1", salt);
+		for (uint64_t i = 0; i < WORK; i++)
+			add_acts_at(&h, "pass:0 word:1", salt + i);
+		play_well(&h);
+	}
+}
+
 static struct memdisk *disk;
 static int calls;
 
@@ -443,6 +456,7 @@ int main(void)
 		cmocka_unit_test(mail_leaves_though_its_stream_is_full),
 		cmocka_unit_test(who_adopts_what_left_then_names_it_in_doubt),
 		cmocka_unit_test(what_a_taker_had_taken_is_taken_with_it),
+		cmocka_unit_test(what_an_unanswered_word_has_made_ours_is_ours),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(those_that_were_found_are_mended),
 		cmocka_unit_test(and_those_that_take_all_faults),
