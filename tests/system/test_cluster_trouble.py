@@ -201,11 +201,12 @@ RARE = [killed, slow, of_another_version, scripts_forgotten]
 def within(nodes, few, even, sent):
     """Say whether this is what may pass: something of each kind, and not what nodes would let pass that knew nothing of each other.
 
-    That would be three times the limit of a rate or a login. Half of what that is beyond the limit is for what is ahead or under
-    way, which is the more the slower the machine is.
+    That would be three times the limit. Half of what that is beyond the limit is for what is ahead or under way, which is the
+    more the slower the machine is; and for connections that a node has beyond its part until they end, while the others go up
+    to theirs when the leases have expired, after three seconds.
     """
     return (
-        few > 0 and nodes.few.most_connections <= LIMIT and 0 < even <= 2 * RATE
+        few > 0 and nodes.few.most_connections <= 2 * LIMIT and 0 < even <= 2 * RATE
         and min(sent) > 0 and sum(sent) <= 2 * MESSAGES
     )
 
@@ -229,6 +230,6 @@ def test_mail_flows_and_limits_hold(nodes, trouble):
         assert [counted(relay)[f"cluster_{name}"] for name in ("away", "full")] == [0, 0]
     if trouble is not USUAL[-1] or LONG:
         wait_until(lambda: nodes.few.connections == LIMIT, 60, "all connections again")
-        assert nodes.few.most_connections <= LIMIT
+        assert nodes.few.most_connections <= 2 * LIMIT
     more = [int(name in (state, state and "ready")) for name in STATES]
     assert nodes.states() == [[a + b for a, b in zip(was, more)] for was in before], "said once"
