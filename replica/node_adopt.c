@@ -415,7 +415,8 @@ static void ask_other_stream(void *owner, const char *node)
 	a->right = node_row_is_right(n, node, r && r->there ? r : NULL);
 }
 
-static bool any_is_missing(const struct node *n)
+/* A row says that more belongs to those that are taken. */
+static bool unit_lacks_queue(const struct node *n)
 {
 	for (int i = 0; i < n->roster.n; i++)
 		if (is_for_unit(n, &n->roster.row[i]))
@@ -425,14 +426,10 @@ static bool any_is_missing(const struct node *n)
 
 /* Whoever is taken may have taken some of another's queue, and we before our last start: that is in our queue now, and all of it is released
  * together. The bucket may have lost that, which the stream of that other knows: nothing was taken before it said so, and
- * since all was read nothing is. False: what is missing is to be taken, too, or nobody knows yet. */
-static bool unit_is_whole(struct node *n)
+ * since all was read nothing is. False: a row was written anew, which the next look sees, or nobody knows yet. */
+static bool streams_agree(struct node *n)
 {
 	struct asking a = {.node = n, .right = true};
-	if (any_is_missing(n)) {
-		n->taking.done = false;
-		return false;
-	}
 	return nats_setup_nodes(&n->nats, ask_other_stream, &a) && a.right;
 }
 
@@ -471,7 +468,13 @@ static void finish_taking(struct node *n)
 		return;
 	}
 	/* Mail that an attempt before the last start had taken is in our queue, and perhaps not in the copy of that yet. */
-	if (!replica_whole(n->replica) || (!named && !unit_is_whole(n)))
+	if (!replica_whole(n->replica))
+		return;
+	if (!named && unit_lacks_queue(n)) {
+		t->done = false; /* that is taken with them, from the beginning */
+		return;
+	}
+	if (!named && !streams_agree(n))
 		return;
 	for (int i = 0; i < t->n; i++)
 		done &= say_adopted(n, &t->unit[i]) &&

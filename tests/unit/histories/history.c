@@ -639,8 +639,7 @@ static const struct {
 	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
 	{"vanish", act_vanish, 0, FAULT_NONE},	 {"forget", act_forget, 0, FAULT_NONE},
 	{"fall", act_fall, 0, FAULT_NONE},	 {"word", act_word, 0, FAULT_NONE},
-	{"word", act_word, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
-	{"read", act_read, 4, FAULT_READ},
+	{"room", act_room, 3, FAULT_ROOM},	 {"read", act_read, 4, FAULT_READ},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
