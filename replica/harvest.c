@@ -304,8 +304,8 @@ natsStatus harvest_bytes(struct nats_setup *n, const char *node, uint64_t *bytes
 	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
-natsStatus harvest_say_adopted(struct nats_setup *n, const char *node,
-			       const struct replica_epoch *row)
+natsStatus harvest_say_claim(struct nats_setup *n, const char *node,
+			     const struct replica_epoch *row)
 {
 	struct nats_setup of = *n; /* by the same connection */
 	struct nats_stream is;
@@ -343,7 +343,7 @@ void harvest_discard(struct nats_setup *n, const char *node, const struct replic
 natsStatus harvest_retire(struct nats_setup *n, const char *node, const struct replica_epoch *row)
 {
 	uint64_t bytes = 0;
-	natsStatus s = harvest_say_adopted(n, node, row);
+	natsStatus s = harvest_say_claim(n, node, row);
 	if (s == NATS_OK)
 		s = harvest_bytes(n, node, &bytes);
 	if (s == NATS_OK && bytes > 0)

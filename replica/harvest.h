@@ -50,8 +50,9 @@ natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes)
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
  * of it, then that folder and what is stored. */
 
-natsStatus harvest_say_adopted(struct nats_setup *, const char *node, const struct replica_epoch *);
-/* To its stream, before anything of it is worked on. NATS_ILLEGAL_STATE: another has it by now. */
+natsStatus harvest_say_claim(struct nats_setup *, const char *node, const struct replica_epoch *);
+/* To its stream, whose old owner writes nothing from then on: that its queue is taken, or has been, before anything of it is worked on.
+ * NATS_ILLEGAL_STATE: another has it by now. */
 
 void harvest_discard(struct nats_setup *, const char *node, const struct replica_epoch *,
 		     uint64_t end);

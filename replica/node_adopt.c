@@ -97,20 +97,20 @@ static void *adopt_unit(void *argument)
 	return NULL;
 }
 
-static bool in_unit(const struct node_taking *t, const char *node)
+static const struct node_unit *find_unit(const struct node_taking *t, const char *node)
 {
 	for (int i = 0; i < t->n; i++)
 		if (strcmp(t->unit[i].node, node) == 0)
-			return true;
-	return false;
+			return &t->unit[i];
+	return NULL;
 }
 
 /* Ours, or of one whose queue we are taking. */
 static bool is_for_unit(const struct node *n, const struct roster_row *r)
 {
 	return r->there && r->is.state == REPLICA_ADOPTING &&
-	       (strcmp(r->is.by, n->name) == 0 || in_unit(&n->taking, r->is.by)) &&
-	       !in_unit(&n->taking, r->node);
+	       (strcmp(r->is.by, n->name) == 0 || find_unit(&n->taking, r->is.by)) &&
+	       !find_unit(&n->taking, r->node);
 }
 
 static struct replica_epoch make_claim(const struct node *n, const struct roster_row *r)
@@ -146,11 +146,20 @@ static bool confirm_claim(struct node *n, struct roster_row *r)
 	return false; /* what has become of it is seen next time */
 }
 
+/* The row and the stream of what a node was taking named that one until now: that some of it lies in the taker's queue is known by the
+ * taker's own stream from now on, whatever the bucket loses. */
+static bool claim_from_taker(struct node *n, const struct roster_row *r)
+{
+	const struct node_unit *taker = find_unit(&n->taking, r->is.by);
+	assert(taker);
+	return harvest_say_claim(&n->nats, taker->node, &taker->row) == NATS_OK && node_claim(n, r);
+}
+
 static bool enter_row(struct node *n, struct roster_row *r)
 {
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
-		return node_claim(n, r);
+		return claim_from_taker(n, r);
 	if (!confirm_claim(n, r) || !node_row_is_right(n, r->node, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
@@ -291,7 +300,7 @@ static bool say_adopted(struct node *n, struct node_unit *u)
 	is.state = REPLICA_ADOPTED;
 	is.seen_ms = clock_wall_ms();
 	/* The stream first: what the bucket loses is written anew from there. */
-	if (harvest_say_adopted(&n->nats, u->node, &is) != NATS_OK) {
+	if (harvest_say_claim(&n->nats, u->node, &is) != NATS_OK) {
 		node_row_is_right(n, u->node,
 				  r); /* another may have it, and the bucket has lost that */
 		return false;
@@ -409,7 +418,7 @@ static void ask_other_stream(void *owner, const char *node)
 {
 	struct asking *a = owner;
 	struct node *n = a->node;
-	if (!a->right || strcmp(node, n->name) == 0 || in_unit(&n->taking, node))
+	if (!a->right || strcmp(node, n->name) == 0 || find_unit(&n->taking, node))
 		return;
 	const struct roster_row *r = roster_find(&n->roster, node);
 	a->right = node_row_is_right(n, node, r && r->there ? r : NULL);

@@ -299,6 +299,29 @@ static void what_a_taker_had_taken_is_taken_with_it(void **state)
 	}
 }
 
+/* Node 2 was taking the queue of node 0 when it ended; node 1, which takes both, ends in the middle, and the bucket loses that it has
+ * node 2, while node 0 names no other any more. */
+static void what_a_taker_had_taken_is_told_until_that_is_closed(void **state)
+{
+	/* Of 4,000, those in which it ends there. */
+	static const uint64_t salts[] = {172, 1157, 1415, 1582, 2392, 2799, 3544, 3798, 3843};
+	(void)state;
+	for (size_t s = 0; s < sizeof salts / sizeof salts[0]; s++) {
+		const uint64_t salt = salts[s];
+		struct story h = {.seed = salt, .machines = 4};
+		add_acts_at(&h, "kill:1 kill:3 long:0 long:0 store:0 store:0 store:0 store:0",
+			    salt);
+		add_acts_at(&h, "work:0 work:0 work:0 fall:2 kill:0 long:0 long:0", salt);
+		add_acts_at(&h,
+			    "start:1 fall:1 long:0 long:0 start:1 fall:1 long:0 long:0 forget:2 "
+			    "start:3",
+			    salt);
+		for (uint64_t i = 0; i < WORK / 2; i++)
+			add_acts_at(&h, "pass:3 work:3 work:3", salt + i);
+		play_well(&h);
+	}
+}
+
 /* Node 0 has taken the queue of node 1, and does not know yet that its own word has got through. */
 static void what_an_unanswered_word_has_made_ours_is_ours(void **state)
 {
@@ -456,6 +479,7 @@ int main(void)
 		cmocka_unit_test(mail_leaves_though_its_stream_is_full),
 		cmocka_unit_test(who_adopts_what_left_then_names_it_in_doubt),
 		cmocka_unit_test(what_a_taker_had_taken_is_taken_with_it),
+		cmocka_unit_test(what_a_taker_had_taken_is_told_until_that_is_closed),
 		cmocka_unit_test(what_an_unanswered_word_has_made_ours_is_ours),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(those_that_were_found_are_mended),
