@@ -116,6 +116,8 @@ def test_a_stolen_password_is_answered_by_two_commands(lab):
     relay.wait_event("deferred", count=3)
     relay.kill()
     relay.start()
+    # What the disk did not have yet is tried once more.
+    wait_until(lambda: _waiting(relay, "--queue", "deferred") == ["ann", "ann", "bert"], what="all of it to have been put off")
     assert relay.command("user", "suspend", "ann").returncode == 0
     assert relay.command("queue", "hold", "--login", "ann").stdout == "2 messages held\n"
     _send(relay, "z@one.test", login="bert")

@@ -106,6 +106,10 @@ def test_a_message_being_sent_is_deleted_after_its_verdict(lab):
     wait_until(lambda: not listed(relay), 60, "it to be gone")
 
 
+def _history(relay, ident):
+    return json.loads(relay.command("queue", "show", ident, "--json").stdout)["history"]
+
+
 def test_a_message_tells_its_whole_history(lab):
     sink, relay = deferring(lab)
     ident = put_off(relay)[0]
@@ -114,11 +118,11 @@ def test_a_message_tells_its_whole_history(lab):
         relay.command("queue", "flush", ident)
         relay.wait_event("deferred", count=number)
         wait_until(lambda n=number: listed(relay)[0]["tries"] == n, 60, "the round to end")
+    wait_until(lambda: len(_history(relay, ident)) == 5, what="the last round to be in the queue's files")
     relay.kill()
     relay.start()
     text = relay.command("queue", "show", ident, "--envelope").stdout
     rounds = re.findall(r"^round (\d+): \d{4}-\d\d-\d\d .* <to0@dest.test> deferred: .*451 (.*)$", text, re.M)
     assert [int(number) for number, _ in rounds] == [1, 2, 3, 4, 5]
     assert rounds[0][1] == "4.2.1 Try later" and rounds[4][1] == "4.2.5 Not at attempt 5"
-    history = json.loads(relay.command("queue", "show", ident, "--json").stdout)["history"]
-    assert [entry["dsn"] for entry in history] == [f"4.2.{n}" for n in range(1, 6)]
+    assert [entry["dsn"] for entry in _history(relay, ident)] == [f"4.2.{n}" for n in range(1, 6)]
