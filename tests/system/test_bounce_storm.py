@@ -54,7 +54,7 @@ def test_a_stop_in_the_middle_repeats_no_report(lab):
     """What it was about ends with it, though nothing but the queue runs by the time that the report is safe."""
     sink = lab.sink()
     relay = _relay_before_a_dead_host(lab, sink)
-    load = Load(relay.port, STOPPED_MESSAGES, sessions=20, domains=("dead.test",))
+    load = Load(relay.port, STOPPED_MESSAGES, sessions=60, domains=("dead.test",))
     load.wait_acknowledged(STOPPED_MESSAGES)
     for _ in range(STOPS):
         reported = len(sink.messages)

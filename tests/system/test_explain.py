@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lab.config import Config
+from lab.load import Load
 from lab.net import free_port, wait_until
 from lab.sink import Rule
 
@@ -212,10 +213,7 @@ def test_mail_of_a_suspended_flow_names_what_resumes_it(lab):
 def test_all_mail_that_waits_for_a_domain_is_counted(lab):
     relay = lab.relay(Config(queue=PATIENT).route_all_to(free_port()))
     relay.command("dest", "suspend", "dest.test")
-    with relay.client() as client:
-        client.greet()
-        for number in range(2100):
-            client.send_mail("from@sender.test", [f"to{number}@dest.test"])
+    Load(relay.port, 2100, sessions=50).finish()
     relay.wait_event("deferred", count=2100)
     wait_until(lambda: "dest.test: 2100 messages for 2100 recipients are deferred: " in relay.command("explain", "dest.test").stdout,
                60, "all to be counted")

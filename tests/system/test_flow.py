@@ -323,8 +323,8 @@ def test_small_messages_get_no_files(lab):
         for _ in range(50):
             client.send_mail("from@sender.test", ["to@dest.test"])
     relay.wait_event("deferred", count=50)
-    # A segment of the lane where they wait, and the checkpoint.
-    assert len(_files(relay.spool)) <= len(before) + 2
+    # A segment of the lane where they wait, the checkpoint, spare segments: far from one for each.
+    assert len(_files(relay.spool)) <= len(before) + 10
 
 
 def test_a_large_message_has_a_file_until_it_is_delivered(lab):

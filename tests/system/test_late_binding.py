@@ -10,10 +10,12 @@ import pytest
 
 from lab.behaviour import Rule
 from lab.config import Config
+from lab.load import Load
 from lab.net import free_port, wait_until
 
 MESSAGES = 300
 INITIAL = 5  # the window of a new site
+AT_ONCE = 50  # sessions that hand it over, so that it is there before it is gone, however slow the disk
 
 
 def _windows_until_done(relay, count):
@@ -49,10 +51,7 @@ def test_a_limit_of_connections_costs_nothing_but_the_window(lab, kind, places):
     }
     # Of the first connections one may be turned away before another is greeted: then the host is out until it is.
     relay = lab.relay(Config(transports={"smtp": limits}).route_all_to(sink.port), patient=True)
-    with relay.client() as client:
-        client.greet()
-        for number in range(MESSAGES):
-            client.send_mail(f"from{number}@sender.test", ["to@dest.test"])
+    Load(relay.port, MESSAGES, sessions=AT_ONCE).finish()
     seen = _windows_until_done(relay, MESSAGES)
     assert not relay.events("deferred") and not relay.events("bounced")
     assert len(sink.messages) == MESSAGES

@@ -53,7 +53,7 @@ def test_a_deaf_transport_is_refused_on_and_on(lab):
     """What the pace is for: without it each refusal is its message's."""
     server, relay = _bucket(lab, {"pace": "false"}, at="mail", words=REFUSALS["mail"])
     server.begin()
-    Load(relay.port, 200, sessions=10).finish()
+    Load(relay.port, 200, sessions=50).finish()
     relay.wait_event("deferred", count=100)
     assert len(server.refusals) >= 100
     assert not relay.events("pace")

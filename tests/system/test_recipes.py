@@ -16,6 +16,7 @@ import time
 import pytest
 
 from lab.config import Config
+from lab.load import Load
 from lab.moody import Moody
 from lab.net import free_port, wait_until
 from lab.relay import REPOSITORY, binary
@@ -209,7 +210,7 @@ def test_nothing_is_accepted_for_a_while(world):
 
 def test_a_large_destination_has_more_connections_than_others(world):
     for name in "partner", "ordinary":
-        _send(world.relay, f"to@{name}.example", 250)
+        Load(world.relay.port, 250, sessions=50, domains=(f"{name}.example",)).finish()
     for name in "partner", "ordinary":
         world.sinks[name].wait_messages(250, 60)
     assert 20 < world.sinks["partner"].most_connections <= 50
