@@ -38,7 +38,9 @@ WERROR =
 ARCH =
 CLUSTER = yes
 ALONE = $(if $(filter no,$(CLUSTER)),-alone)
-B = build/$(or $(ARCH),$(SAN),plain)$(ALONE)
+# Objects, and what is linked of them: with and without the cluster they are the same objects.
+O = build/$(or $(ARCH),$(SAN),plain)
+B = $(O)$(ALONE)
 BIN = $(if $(ARCH)$(SAN)$(ALONE),$(B)/sluice,sluice)
 PKG_CONFIG = pkg-config
 
@@ -64,14 +66,17 @@ OPTIMISED = $(filter -O -O1 -O2 -O3 -Os -Ofast,$(CFLAGS))
 FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,$(if $(OPTIMISED),-D_FORTIFY_SOURCE=3))
 HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protection $(BRANCHES)) -fPIE
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
+# Unit tests are many: little is optimised, and they are linked by the quicker linker, where there is one, to the libraries that they need.
+QUICK = -O1 -g1
+QUICK_LD := -Wl,--as-needed $(if $(ARCH),,$(if $(shell command -v ld.gold),-fuse-ld=gold))
 # Asked once, and only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(PACKAGES)))$(PKG_CFLAGS)
 PKG_LIBRARIES = $(eval PKG_LIBRARIES := $$(shell $(PKG_CONFIG) --libs $(PACKAGES)))$(PKG_LIBRARIES)
 PKG_LIBS = $(PKG_LIBRARIES) -lunbound -lev -lcrypt -lpthread -lm
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # What needs other machines, and what stands for it where there is none: that has the same functions, and no more.
-STANDS_IN = base/conf_alone.c cluster/cluster_absent.c replica/replica_absent.c sim/nodes_absent.c
+STANDS_IN = base/conf_absent.c cluster/cluster_absent.c replica/replica_absent.c sim/nodes_absent.c
 STAYS = cluster/node_text.c $(patsubst %,replica/%.c,format life node_view)
 GOES = base/conf_cluster.c base/conf_nats.c sim/model_redis.c sim/redis_keys.c sim/redis_server.c sim/scenario_nodes.c \
 	$(filter-out $(STANDS_IN) $(STAYS),$(wildcard cluster/*.c replica/*.c))
@@ -89,19 +94,19 @@ $(BIN): $(B)/libcmd.a $(LINK)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
 
 define folder
-$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(call sources,$(1)))
+$(B)/lib$(1).a: $(patsubst %.c,$(O)/%.o,$(call sources,$(1)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	@ar rcs $$@ $$^
 endef
 $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
-$(B)/%.o: %.c
+$(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The status page's files lie in the program.
-$(B)/cmd/http/page_files.o: $(wildcard cmd/http/page/*)
+$(O)/cmd/http/page_files.o: $(wildcard cmd/http/page/*)
 
 # Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
 UNIT_OF_NODES = $(wildcard $(patsubst %,tests/unit/%/test_*.c,cluster replica histories)) tests/unit/sim/test_nodes.c tests/unit/sim/test_fair_nodes.c tests/unit/qmgr/test_pooling.c
@@ -112,23 +117,23 @@ unit: $(UNIT)
 # A test of cmd/ includes what it tests: main() is in that folder's library.
 $(B)/tests/unit/%: tests/unit/%.c $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
+	$(CC) $(ALL_CFLAGS) $(QUICK) -Wno-missing-prototypes $(ALL_LDFLAGS) $(QUICK_LD) -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
 
 # The spool on a real disk, with its real thread.
-HARNESS = $(B)/tests/unit/spool/harness.o
+HARNESS = $(O)/tests/unit/spool/harness.o
 $(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure format_1 history older_copy operator pair parked record recover replace replicate runner sample scheduled shape spare spent spool taken): $(HARNESS)
 $(B)/tests/unit/replica/test_adopted_log: $(HARNESS)
 
 # The spool on a disk in memory, driven by one thread: its edges are replaced.
-MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
+MEMDISK = $(patsubst %,$(O)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
 ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_order test_power_cut test_disk_faults test_disk_lessons test_weeks) $(B)/tests/unit/replica/test_power_cut
 $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait,--wrap=usleep
 $(ON_MEMDISK): EDGES = $(WRAP)
 
 # Several relays, NATS and their disks in one program: its edges are replaced, threads take turns.
-HISTORY = $(patsubst %,$(B)/tests/unit/histories/%.o,fibers history jetstream ledger machine nats_client seams) \
-	$(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node)
+HISTORY = $(patsubst %,$(O)/tests/unit/histories/%.o,fibers history jetstream ledger machine nats_client seams) \
+	$(patsubst %,$(O)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node)
 HISTORY_WRAP = -Wl,--wrap=close,--wrap=access,--wrap=unlinkat,--wrap=usleep,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=pthread_join
 $(B)/tests/unit/histories/test_histories: $(HISTORY)
 $(B)/tests/unit/histories/test_histories: EDGES = $(HISTORY_WRAP)
@@ -155,9 +160,9 @@ build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: $(MEMDISK)
 build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: EDGES = $(WRAP)
 build/fuzz/fuzz_http $(B)/tests/fuzz/fuzz_http: EDGES = -Wl,--wrap=qmgr_loop,--wrap=spool_loop,--wrap=spool_accepting
 
-$(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.a $(LINK)
+$(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(O)/tests/fuzz/drive.o $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(QUICK_LD) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
 # The program with orders of a test's: to try its sandbox, to let an allocation fail, to set its clock. Nothing of them is
 # in the one that is installed.
@@ -289,7 +294,7 @@ install: $(BIN)
 		install -m 644 etc/providers.conf $(DESTDIR)$(SYSCONFDIR)/sluice/providers.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HISTORY:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(O)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HISTORY:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz build/arm64 build/*-alone sluice

@@ -173,13 +173,19 @@ static bool read_either_head(int fd, uint64_t seq, struct segment_head *h)
 	return false;
 }
 
-/* Behind one head alone it may be damage: then it is better to have dead envelopes come back. */
+static bool flag_reads(int fd, uint64_t at, uint8_t *flags)
+{
+	return disk_read(fd, flags, 1, at) == 1;
+}
+
+/* Behind one head alone it may be damage: then it is better to have dead envelopes come back. A flag that can't be read says
+ * nothing, and leaves it to the other. */
 static bool says_spent(int fd)
 {
-	uint8_t flags[2] = {0};
-	return disk_read(fd, &flags[0], 1, SEGMENT_FLAGS_AT) == 1 &&
-	       disk_read(fd, &flags[1], 1, SEGMENT_HEAD_AGAIN + SEGMENT_FLAGS_AT) == 1 &&
-	       (flags[0] & flags[1] & RECORD_GARBAGE);
+	uint8_t one = RECORD_GARBAGE, other = RECORD_GARBAGE;
+	bool first = flag_reads(fd, SEGMENT_FLAGS_AT, &one);
+	bool second = flag_reads(fd, SEGMENT_HEAD_AGAIN + SEGMENT_FLAGS_AT, &other);
+	return (first || second) && (one & other & RECORD_GARBAGE);
 }
 
 bool segment_heads_agree(const struct segment *s)

@@ -265,14 +265,25 @@ const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
 	return NULL;
 }
 
+/* Spare messages are large and mostly zeros: without these, a history touches a third of the memory. */
+static size_t length_without_zeros(const char *bytes, size_t len)
+{
+	static const char zeros[1024];
+	while (len >= sizeof zeros && memcmp(bytes + len - sizeof zeros, zeros, sizeof zeros) == 0)
+		len -= sizeof zeros;
+	return len;
+}
+
 struct jetstream_blob *jetstream_blob(const char *subject, const void *bytes, size_t len)
 {
-	struct jetstream_blob *b = mem_alloc(sizeof *b + len);
+	size_t kept = length_without_zeros(bytes, len);
+	struct jetstream_blob *b = mem_alloc(sizeof *b + kept);
 	b->refs = 1;
 	b->subject = mem_strdup(subject);
 	b->len = len;
-	if (len > 0)
-		memcpy(b->bytes, bytes, len);
+	b->kept = kept;
+	if (kept > 0)
+		memcpy(b->bytes, bytes, kept);
 	return b;
 }
 

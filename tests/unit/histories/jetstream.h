@@ -35,6 +35,7 @@ struct jetstream_blob {
 	int refs;
 	char *subject;
 	size_t len;
+	size_t kept; /* of these bytes; a long row of zeros at the end is left out */
 	char bytes[];
 };
 

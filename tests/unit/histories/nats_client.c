@@ -231,21 +231,22 @@ void nats_client_slow(int64_t most_us)
 
 /* What the server does. */
 
-static natsMsg *message_new(const char *subject, const void *data, size_t len)
+/* Of the data so many bytes are there, and zeros follow. */
+static natsMsg *message_new(const char *subject, const void *data, size_t there, size_t len)
 {
 	natsMsg *m = mem_zalloc(sizeof *m);
 	m->subject = mem_strdup(subject);
-	m->data = mem_alloc(len + 1);
-	if (len > 0)
-		memcpy(m->data, data, len);
-	m->data[len] = '\0';
+	m->data = mem_zalloc(len + 1);
+	if (there > 0)
+		memcpy(m->data, data, there);
 	m->len = (int)len;
 	return m;
 }
 
 static natsMsg *message_of(const struct jetstream_message *from)
 {
-	natsMsg *m = message_new(from->blob->subject, from->blob->bytes, from->blob->len);
+	natsMsg *m = message_new(from->blob->subject, from->blob->bytes, from->blob->kept,
+				 from->blob->len);
 	m->sequence = from->sequence;
 	return m;
 }
@@ -363,7 +364,7 @@ static void hand_over(struct call *c)
 		snprintf(text, sizeof text,
 			 "{\"error\":{\"code\":503,\"err_code\":10023,\"description\":"
 			 "\"insufficient resources\"}}");
-	natsMsg *m = message_new(c->reply, text, strlen(text));
+	natsMsg *m = message_new(c->reply, text, strlen(text), strlen(text));
 	m->no_responders = c->answer == JETSTREAM_NO_STREAM;
 	if (nc->handler)
 		nc->handler(nc, NULL, m, nc->handler_closure);

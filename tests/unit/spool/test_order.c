@@ -348,6 +348,29 @@ static void what_is_spent_says_so_after_any_cut(void **state)
 	}
 }
 
+/* One head, or one of the flags behind them, can't be read. */
+static void what_is_spent_is_known_where_one_read_fails(void **state)
+{
+	enum { READS = 5 };
+	(void)state;
+	begin(1);
+	world_kill(w);
+	int folder = log_folder();
+	struct segment *g = segment_create(folder, 1000, 1 << 16, LANE_MAIN, true);
+	assert_true(segment_spend(g));
+	segment_free(&g);
+	for (int nth = 1; nth <= READS; nth++) {
+		int64_t changed_ms;
+		memdisk_fail(w->disk, CALL_READ, nth, EIO, false);
+		g = segment_open(folder, 1000, O_RDONLY, &changed_ms);
+		assert_true(g && g->says_spent);
+		segment_free(&g);
+	}
+	memdisk_fail(w->disk, CALL_READ, 0, 0, false);
+	disk_close(folder);
+	world_done(&w);
+}
+
 /* Bytes that are left in the segment that is written to. */
 static uint64_t room_left(void)
 {
@@ -586,6 +609,7 @@ int main(void)
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),
 		cmocka_unit_test(a_segment_is_always_what_its_name_says),
 		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
+		cmocka_unit_test(what_is_spent_is_known_where_one_read_fails),
 		cmocka_unit_test(what_a_full_segment_says_is_settled_before_it_goes),
 		cmocka_unit_test(what_is_moved_is_whole_at_any_moment),
 		cmocka_unit_test(a_turn_syncs_names_once),
