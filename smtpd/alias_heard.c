@@ -57,7 +57,9 @@ void alias_heard_put(struct alias_heard *h, const char *value)
 	assert(row && !row->heard);
 	row->heard = true;
 	row->value = mem_strdup(value);
-	h->bytes += value ? strlen(value) : 0;
+	size_t said = value ? strlen(value) : 0;
+	h->bytes += said;
+	h->said += said;
 	h->wanted = row->next;
 	if (!h->wanted)
 		h->last = NULL;

@@ -18,6 +18,7 @@ struct alias_row;
 
 struct alias_heard {
 	size_t bytes;			 /* what all of it takes in memory */
+	size_t said;			 /* of that, what servers said */
 	struct alias_row *row;		 /* by key */
 	struct alias_row *wanted, *last; /* those that nobody was asked about, in their order */
 };

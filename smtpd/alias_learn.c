@@ -9,6 +9,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "smtpd/alias.h"
 #include "smtpd/response.h"
 #include "smtpd/socketmap.h"
 #include "stages/budget.h"
@@ -91,12 +92,18 @@ static enum alias_learnt ask_table(struct alias_learning *l)
 	return good ? ALIAS_KNOWN : ALIAS_FAILED;
 }
 
+/* Rows of thousands of members, each of which has such a row: an expansion must end that, before all are asked. */
+static bool much_was_said(const struct alias_learning *l)
+{
+	return l->heard.said - l->looked > ALIAS_BYTES_MAX;
+}
+
 static enum alias_learnt ask_wanted(struct alias_learning *l)
 {
 	enum alias_learnt so_far = ALIAS_KNOWN;
 	const char *enough;
 	int n = tables_count(l->by.conf->tables, TABLE_ALIASES);
-	while (so_far == ALIAS_KNOWN && alias_heard_wanted(&l->heard)) {
+	while (so_far == ALIAS_KNOWN && alias_heard_wanted(&l->heard) && !much_was_said(l)) {
 		if (l->table == n) {
 			put_answer(l, NULL);
 		} else if ((enough = why_enough(l))) {
@@ -112,8 +119,10 @@ static enum alias_learnt ask_wanted(struct alias_learning *l)
 static enum alias_learnt go_on(struct alias_learning *l)
 {
 	enum alias_learnt so_far = ask_wanted(l);
-	while (so_far == ALIAS_KNOWN && l->by.known && !l->by.known(l->by.owner))
+	while (so_far == ALIAS_KNOWN && l->by.known && !l->by.known(l->by.owner)) {
+		l->looked = l->heard.said;
 		so_far = ask_wanted(l);
+	}
 	return so_far;
 }
 
@@ -153,6 +162,7 @@ enum alias_learnt alias_learn(struct alias_learning *l, const struct alias_learn
 	l->by = *by;
 	l->by.conf = conf_ref(by->conf);
 	l->table = 0;
+	l->looked = l->heard.said;
 	l->begun_ms = clock_steady_ms();
 	enum alias_learnt so_far = go_on(l);
 	if (so_far != ALIAS_WAITS)

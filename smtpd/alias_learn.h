@@ -39,7 +39,8 @@ struct alias_learner {
 	struct conf *conf;
 	uint64_t session, id; /* for the log; 0: none */
 	bool (*known)(void *owner);
-	/* Is what was heard enough? NULL: once all that is wanted was heard. */
+	/* Is what was heard enough? Asked once all that is wanted was heard, or ALIAS_BYTES_MAX of it. NULL: it is, and whoever
+	 * finds that it is not asks again. */
 	void (*learnt)(void *owner, bool failed); /* after ALIAS_WAITS, once */
 	void *owner;
 	bool patient; /* nobody waits for a reply: it takes as long as it takes */
@@ -52,6 +53,7 @@ struct alias_learning {
 	int table;		 /* that is next */
 	int64_t begun_ms;	 /* steady clock */
 	size_t charged;		 /* to the budget of sessions (stages/budget.h) */
+	size_t looked;		 /* heard.said when the address was last expanded */
 };
 
 enum alias_learnt alias_learn(struct alias_learning *, const struct alias_learner *);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
+#include "tests/unit/base/sanitized.h"
 
 #include "qmgr/message.h"
 #include "qmgr/sched/job.h"
@@ -199,7 +200,7 @@ static void children_of_a_job_that_ends_are_adopted_by_its_parent(void **state)
 	assert_true(stack_leaf(&job_of(1)->stack));
 }
 
-enum { PASSAGES = 100000 };
+enum { PASSAGES = SANITIZED ? 10000 : 100000 };
 
 static void begin_a_list(uint64_t id, int n)
 {

@@ -4,6 +4,7 @@
 #include "tests/unit/sim/unit.h"
 
 #include "sim/flow_groups.h"
+#include "tests/unit/base/sanitized.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -92,7 +93,7 @@ static void another_address_takes_over_while_one_is_blocked(void **state)
 				   within = {15 * HOUR_MS + HOUR_MS / 12, 24 * HOUR_MS},
 				   after = {26 * HOUR_MS, 36 * HOUR_MS};
 	(void)state;
-	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+	for (size_t i = 0; i < (SANITIZED ? 1 : sizeof ways / sizeof *ways); i++) {
 		run_row("as it is", ways[i]);
 		assert_true(sent_from("from=a", &before) > 20);
 		assert_int_equal(sent_from("from=a", &within), 0);

@@ -203,6 +203,7 @@ static void there_is_an_end_to_questions_and_to_bytes(void **state)
 	known = buf_cstr(&row);
 	learn("x@here.test");
 	assert_string_equal(members("x@here.test"), "loop");
+	assert_true(learning.heard.said < 2 * ALIAS_BYTES_MAX);
 	buf_fini(&row);
 }
 

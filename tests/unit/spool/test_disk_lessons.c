@@ -5,11 +5,12 @@
 #include "base/mem.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
+#include "tests/unit/base/sanitized.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CUTS = 20, CALLS = 40, SEEDS = 100, STEPS = 80 };
+enum { CUTS = 20, CALLS = 40, SEEDS = SANITIZED ? 20 : 100, STEPS = 80 };
 
 static struct world *w;
 

@@ -2,12 +2,13 @@
 /* Random histories: a child works with the queue and tells its parent, through shared memory, what
  * it has been promised; it is killed at a random moment; what the next one finds must agree. */
 #include "harness.h"
+#include "tests/unit/base/sanitized.h"
 
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { MESSAGES = 20000, CHILDREN = 12 };
+enum { MESSAGES = 20000, CHILDREN = SANITIZED ? 4 : 12 };
 
 /* What is known of each message; written by the child before or after the fact, so that a crash
  * between leaves the weaker claim. */

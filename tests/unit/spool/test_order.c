@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 20, SEEDS = SANITIZED ? 12 : 60, IMAGES = 128, SYNCS = 12 };
+enum { CUTS = 20, SEEDS = SANITIZED ? 6 : 60, IMAGES = 128, SYNCS = 12 };
 
 static struct world *w;
 static struct image images[IMAGES];
