@@ -2,6 +2,7 @@
 """Next hops that are broken or hostile: what becomes of the mail, the connection, the relay."""
 
 import dataclasses
+import datetime
 import email
 import email.policy
 import re
@@ -400,6 +401,11 @@ def _outcome(relay, address, timeout=60.0):
     )[0]
 
 
+def _age(event):
+    """Seconds since it was logged."""
+    return time.time() - datetime.datetime.fromisoformat(event.time).timestamp()
+
+
 def _still_delivers(place):
     before = len(place.sink.messages)
     place.relay.send(recipients=["good@good.test"])
@@ -426,9 +432,12 @@ def test_server(place, number):
     plays = server.wait_played(len(server.plays), timeout=60)
     received = b"\n--\n".join(play.received for play in plays)
     assert not (case.never and re.search(case.never, received)), received
-    assert len(plays) <= case.connections, f"{len(plays)} connections"
+    about = _about(place.relay, address)
+    # What was put off is tried once more after a fifth of a second, and again: in a slow test that is under way, or was.
+    tries = len(about) + (event.name == "deferred" and _age(about[-1]) > 0.15)
+    assert len(plays) <= case.connections * tries, f"{len(plays)} connections in {tries} tries"
     assert all(play.sent < 8 << 20 for play in plays), "the flood was taken"
-    assert [one.name for one in _about(place.relay, address)] == [event.name]
+    assert all(one.name == event.name for one in about) and (len(about) == 1 or event.name == "deferred"), about
     _still_delivers(place)
     _no_controls_in_the_log(place.relay)
 

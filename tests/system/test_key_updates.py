@@ -13,7 +13,7 @@ from lab.keyupdates import RECORD, KeyUpdates
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.proc import cpu_seconds, sanitized
 
-MANY = 400_000  # 10.8 MB; a relay that reads them all is at work for seconds
+MANY = 100_000  # 2.7 MB; a relay that reads them all is at work for half a second, or more
 WHY = "TLS: too many records that hold no data"
 pytestmark = pytest.mark.skipif(sanitized(), reason="with a sanitizer processor time says little")
 
@@ -73,7 +73,7 @@ def test_those_of_a_client_are_cut_short(lab):
         relay.wait_event("disconnect", reason=WHY)
         tls.close()
     assert taken[0] > 1000 * RECORD  # many more than are read: those that lay in the socket
-    assert cpu_seconds(relay) - before < 1
+    assert cpu_seconds(relay) - before < 0.3
 
 
 class _Host:
@@ -119,5 +119,5 @@ def test_those_of_a_host_are_cut_short(lab):
     sink.wait_messages(1)
     wait_until(lambda: host.taken, 100, "the relay to close")
     assert host.taken[0] > 1000 * RECORD
-    assert cpu_seconds(relay) - before < 1
+    assert cpu_seconds(relay) - before < 0.3
     relay.wait_event("deferred", to="to@hostile.test")

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "replica/harvest.h"
+#include "tests/unit/base/sanitized.h"
 #include "tests/unit/histories/history.h"
 #include "tests/unit/spool/memdisk.h"
 
@@ -23,7 +24,7 @@
 #include <unistd.h>
 
 enum { WORK = 40, TAKERS = 40, CUTS = 20 };
-enum { QUIET = 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
+enum { QUIET = SANITIZED ? 20 : 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
 struct outcome {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /* What the scenarios in tests/sim are to show of the scheduler; and that without the setting which
  * each of them is about, it would not. */
+#include "tests/unit/base/sanitized.h"
 #include "tests/unit/sim/unit.h"
 
 enum { ALONE, ABOVE_1000 = 4 }; /* classes of tally->by_recipients */
 
-/* One thread is all there is: the slow sanitizer for threads need not see ten thousand
- * transactions of each kind. */
+/* A sanitizer need not see ten thousand transactions of each kind. */
 static void not_where_it_is_slow(void)
 {
-#ifdef __SANITIZE_THREAD__
-	skip();
-#endif
+	if (SANITIZED)
+		skip();
 }
 
 static struct tally *again(void)

@@ -108,6 +108,8 @@ static void another_address_takes_over_while_one_is_blocked(void **state)
 static void one_address_alone_waits_or_loses(void **state)
 {
 	(void)state;
+	if (SANITIZED)
+		skip();
 	run_row("one address", BLOCK_554);
 	assert_true(quantile_s("shop", &block, 0.95) > 3600);
 	assert_int_equal(ran->run[0].tally->failed, 0);
