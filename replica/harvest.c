@@ -198,15 +198,10 @@ bool harvest_origin(struct harvest_origin *of, const char *spool, const char *na
 	return ok;
 }
 
-/* The folder was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
-static bool is_ours(struct harvest *h, int folder)
+/* The folder was made of this very queue. */
+static bool is_ours(const struct harvest *h, const struct harvest_origin *of)
 {
-	struct harvest_origin of;
-	if (!read_origin(&of, folder) || of.life != h->row->life || of.epoch != h->row->epoch ||
-	    of.end < h->end)
-		return false;
-	h->end = of.end;
-	return true;
+	return of->life == h->row->life && of->epoch == h->row->epoch && of->end >= h->end;
 }
 
 static bool holds_queue(int folder)
@@ -214,22 +209,29 @@ static bool holds_queue(int folder)
 	int fd = disk_open(folder, "format", O_RDONLY);
 	if (fd >= 0)
 		disk_close(fd);
-	return fd >= 0;
+	return fd >= 0 || errno != ENOENT;
 }
 
-/* True: it can be used as it is. One that is not whole is made again. */
-static bool judge_folder(struct harvest *h)
+/* Whether it can be used as it is: what the stream had when it was made is all there is of it, if it has less by now. One that
+ * is not whole is made again; one that can't be read for now, which is false and errno, stays. */
+static bool judge_folder(struct harvest *h, bool *ours)
 {
+	struct harvest_origin of;
 	char *path = mem_printf("%s/%s", h->conf->spool, h->folder);
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-	bool whole = folder >= 0 && holds_queue(folder);
-	bool ours = folder >= 0 && is_ours(h, folder);
-	if (whole && !ours)
+	bool whole = folder >= 0 && read_origin(&of, folder);
+	int error = whole ? 0 : errno;
+	bool unread = !whole && error != ENOENT;
+	*ours = whole && is_ours(h, &of);
+	if (*ours)
+		h->end = of.end;
+	else if (folder >= 0 && !unread && holds_queue(folder))
 		life_keep(h->conf->spool, h->folder, "it was made for another adoption");
 	if (folder >= 0)
 		disk_close(folder);
 	free(path);
-	return ours;
+	errno = error;
+	return !unread;
 }
 
 bool harvest_remove_folder(const char *spool, const char *name)
@@ -279,7 +281,10 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 	free(stream);
 	if (s != NATS_OK)
 		return say_failure(error, "stream", s);
-	return judge_folder(h) || make_and_read(h, n, error);
+	bool ours;
+	if (!judge_folder(h, &ours))
+		return failed_here(error, h->folder);
+	return ours || make_and_read(h, n, error);
 }
 
 /* With a connection of its own, so that what is large does not delay what renews our epoch. */

@@ -161,12 +161,13 @@ static bool move_all(int folder, int to)
 	       disk_unlink(folder, PAST_FILE) == 0 && disk_sync(folder) == 0;
 }
 
+/* A name that can't be opened may be there. */
 static bool is_there(int folder, const char *name)
 {
 	int fd = disk_open(folder, name, O_RDONLY);
 	if (fd >= 0)
 		disk_close(fd);
-	return fd >= 0;
+	return fd >= 0 || errno != ENOENT;
 }
 
 /* Else it was begun, and goes on. */
@@ -207,25 +208,33 @@ static bool put_aside(int folder, char *name, size_t size)
 	return ok;
 }
 
-bool life_put_aside(const char *spool, struct buf *error)
+static bool put_past_aside(int folder, const char *spool, struct buf *error)
 {
 	char name[80];
+	int lock = disk_open(folder, "lock", O_RDWR | O_CREAT);
+	bool ok = lock >= 0 && disk_lock(lock) == 0 && put_aside(folder, name, sizeof name);
+	if (!ok)
+		buf_printf(error,
+			   "%s: the queue that another node has adopted can't be put aside: %s",
+			   spool, strerror(errno));
+	else
+		log_event(LOG_LEVEL_WARNING, "node", "state", "put aside", "folder", name, "reason",
+			  "another node has adopted this queue", NULL);
+	if (lock >= 0)
+		disk_close(lock);
+	return ok;
+}
+
+/* A queue of which nobody can say that it is past is not opened: another node may be sending its mail. */
+bool life_put_aside(const char *spool, struct buf *error)
+{
 	int folder = open_spool(spool);
 	int past = folder >= 0 ? disk_open(folder, PAST_FILE, O_RDONLY) : -1;
-	bool ok = true;
+	bool ok = past >= 0 || errno == ENOENT;
+	if (!ok)
+		buf_printf(error, "%s: %s", spool, strerror(errno));
 	if (past >= 0) {
-		int lock = disk_open(folder, "lock", O_RDWR | O_CREAT);
-		ok = lock >= 0 && disk_lock(lock) == 0 && put_aside(folder, name, sizeof name);
-		if (!ok)
-			buf_printf(error,
-				   "%s: the queue that another node has adopted can't be "
-				   "put aside: %s",
-				   spool, strerror(errno));
-		else
-			log_event(LOG_LEVEL_WARNING, "node", "state", "put aside", "folder", name,
-				  "reason", "another node has adopted this queue", NULL);
-		if (lock >= 0)
-			disk_close(lock);
+		ok = put_past_aside(folder, spool, error);
 		disk_close(past);
 	}
 	if (folder >= 0)

@@ -9,10 +9,12 @@
 #include <cmocka.h>
 
 #include "replica/harvest.h"
+#include "replica/life.h"
 #include "tests/unit/base/sanitized.h"
 #include "tests/unit/histories/history.h"
 #include "tests/unit/spool/memdisk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -419,6 +421,25 @@ static void what_is_removed_in_part_does_not_say_that_it_is_whole(void **state)
 	assert_true(n > 6);
 }
 
+/* One read error, and another node may be sending what is in it. */
+static void a_queue_that_may_be_past_is_not_opened(void **state)
+{
+	(void)state;
+	disk = memdisk_new();
+	memdisk_use(disk, NULL, NULL);
+	disk_make_folder(AT_FDCWD, "/q");
+	put_file("/q/node.past");
+	for (int nth = 1; nth <= 3; nth++) {
+		struct buf error = {0};
+		memdisk_fail(disk, CALL_OPEN, nth, EMFILE, false);
+		assert_false(life_put_aside("/q", &error));
+		assert_true(buf_len(&error) > 0);
+		buf_fini(&error);
+	}
+	memdisk_use(NULL, NULL, NULL);
+	memdisk_free(&disk);
+}
+
 static void those_that_were_found_are_mended(void **state)
 {
 	static const uint64_t seeds[] = {27971, 90338, 95728, 100307, 43184, 87566,   93762,
@@ -433,8 +454,8 @@ static void those_that_were_found_are_mended(void **state)
 
 static void and_those_that_take_all_faults(void **state)
 {
-	static const uint64_t seeds[] = {3617,	  1394,	   1014279, 1074988, 1085407,
-					 1084082, 1121009, 1162243, 1182331, 1268248};
+	static const uint64_t seeds[] = {3617,	  1394,	   1014279, 1074988, 1085407, 1084082,
+					 1121009, 1162243, 1182331, 1268248, 1399254};
 	uint32_t all = 0;
 	(void)state;
 	for (int bit = 0; history_fault_name(bit); bit++)
@@ -483,6 +504,7 @@ int main(void)
 		cmocka_unit_test(what_a_taker_had_taken_is_told_until_that_is_closed),
 		cmocka_unit_test(what_an_unanswered_word_has_made_ours_is_ours),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
+		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
 		cmocka_unit_test(those_that_were_found_are_mended),
 		cmocka_unit_test(and_those_that_take_all_faults),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
