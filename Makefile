@@ -297,7 +297,7 @@ install: $(BIN)
 -include $(patsubst %.c,$(O)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HISTORY:.o=.d) $(HARNESS:.o=.d)
 
 clean:
-	rm -rf build/plain build/address build/thread build/fuzz build/arm64 build/*-alone sluice
+	rm -rf build/pycache build/plain build/address build/thread build/fuzz build/arm64 build/*-alone sluice
 
 .PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on mutations steady bench install deb check-deb check-arm64 image
 .SECONDARY:

@@ -7,9 +7,10 @@
  *	    after the other: tables in their order ---------+
  *
  * What is known at once, in files or from a moment ago, is not waited for. One question at a time: each
- * other session finds a connection free. An address asks for at most ALIAS_QUESTIONS_MAX (alias.h), and
- * a client waits at most for ALIAS_LEARN_MS and the answer to the question that is under way then. What was
- * heard counts as memory of sessions; where that is spent, nothing more is asked.
+ * other session finds a connection free. An address asks for at most ALIAS_QUESTIONS_MAX (alias.h), and is
+ * looked at again each ALIAS_BYTES_MAX of rows, which may be its end; a client waits at most for ALIAS_LEARN_MS
+ * and the answer to the question that is under way then. What was heard counts as memory of sessions; where
+ * that is spent, nothing more is asked.
  *
  * A server's row is believed only where each of its members is an address with a domain.
  *

@@ -391,7 +391,7 @@ static bool any_held(int from)
  * at once, but not before their envelopes are known to be dead. */
 static void what_a_full_segment_says_is_settled_before_it_goes(void **state)
 {
-	enum { OLD = 36, FINISHES = 600, TRIES = SANITIZED ? 1 : 5 };
+	enum { OLD = 36, FINISHES = 600, TRIES = SANITIZED ? 1 : 10 };
 	(void)state;
 	int tried = 0;
 	for (uint64_t seed = 1; seed <= 4000 && tried < TRIES; seed++) {
