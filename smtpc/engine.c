@@ -6,7 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-enum { VAIN_TRIPS = 10, VAIN_MS = 2000 }; /* so long an answer may take that may never come */
+enum {
+	VAIN_TRIPS = 10, /* so long an answer may take that may never come */
+	VAIN_MS = 2000,
+	LISTEN_MS = 5000, /* behind a 421 */
+};
 
 /* The command of each state. */
 static void (*const say_in[])(struct engine *) = {
@@ -32,6 +36,7 @@ void engine_init(struct engine *e, const struct engine_setup *setup, struct buf 
 	e->out = out;
 	e->done_end = &e->done;
 	reply_init(&e->reply);
+	reply_init(&e->told);
 	expected_init(&e->expected);
 	list_init(&e->transactions);
 	engine_expect(e, (struct expected){.kind = EXPECTED_GREETING});
@@ -41,6 +46,7 @@ void engine_fini(struct engine *e)
 {
 	assert(list_empty(&e->transactions) && !e->done);
 	reply_fini(&e->reply);
+	reply_fini(&e->told);
 	expected_fini(&e->expected);
 	engine_end_auth(e);
 	session_domains_fini(&e->domains);
@@ -61,33 +67,21 @@ static void handle_reply(struct engine *e, const struct expected *x)
 	kinds[x->kind].handle(e, x);
 }
 
-/* A host that has carried mail and is asked for more goes away for the sake of its limits. */
-static void obey_421(struct engine *e, const struct expected *x)
-{
-	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
-	if (x->transaction)
-		transaction_told(x->transaction, why);
-	if (x->kind == EXPECTED_MAIL && e->carried > 0 && !engine_speaks_of_us(e)) {
-		verdict_unref(why);
-		engine_renew(e, e->carried);
-	} else {
-		engine_close(e, BREAK_TOLD, why);
-	}
-}
-
 static void take_reply(struct engine *e, const struct buf *in)
 {
 	struct expected x = expected_pop(&e->expected);
 	e->answering = x.kind;
-	e->turn++;
-	if (goes_away(e, &x))
-		obey_421(e, &x);
+	e->turn += !engine_listens(e);
+	if (engine_listens(e))
+		engine_hear_late(e, &x);
+	else if (goes_away(e, &x))
+		engine_told(e, &x);
 	else if (engine_misplaced(e, &x))
 		engine_unexpected(e, &x);
 	else
 		handle_reply(e, &x);
 	reply_reset(&e->reply);
-	if (e->state == ENGINE_CLOSED)
+	if (e->state == ENGINE_CLOSED || engine_listens(e))
 		return;
 	if (buf_len(in) > 0 && !expected_first(&e->expected))
 		engine_unsolicited(e, in);
@@ -107,6 +101,8 @@ void engine_input(struct engine *e, struct buf *in)
 		buf_consume(in, used);
 		if (r == REPLY_DONE)
 			take_reply(e, in);
+		else if (r == REPLY_BAD && engine_listens(e))
+			engine_obey(e);
 		else if (r == REPLY_BAD)
 			engine_garbage(e);
 	}
@@ -114,7 +110,8 @@ void engine_input(struct engine *e, struct buf *in)
 
 void engine_resume(struct engine *e)
 {
-	say_in[e->state](e);
+	if (!engine_listens(e))
+		say_in[e->state](e);
 }
 
 void engine_say_nothing(struct engine *e)
@@ -143,6 +140,8 @@ int64_t engine_timeout_ms(const struct engine *e)
 	const struct expected *x = expected_first(&e->expected);
 	if (e->state == ENGINE_HANDSHAKE)
 		return t->starttls_timeout;
+	if (engine_listens(e))
+		return LISTEN_MS;
 	if (!x)
 		return t->connection_idle_timeout;
 	if ((x->kind == EXPECTED_DOT || x->kind == EXPECTED_BDAT) &&

@@ -88,6 +88,8 @@ struct engine {
 	uint64_t produced; /* bytes put into out so far */
 	struct reply reply;
 	enum expected_kind answering; /* what the reply at hand is to */
+	struct reply told; /* code 0, or 421 that is not obeyed yet, and what it was said to: */
+	struct expected told_to;
 	struct expected_queue expected;
 	struct capability can;
 	struct session_domains domains;

@@ -37,7 +37,7 @@ void engine_concluded(struct engine *e, struct transaction *t)
 	int code = t->answer->code;
 	transaction_conclude(t, t->answer);
 	if (code == 421)
-		engine_close(e, BREAK_TOLD, verdict_ref(t->answer));
+		engine_end_told(e, t);
 	else
 		engine_end_chunk(e, t, t->unclear || !engine_positive(code));
 }

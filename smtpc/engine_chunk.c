@@ -36,9 +36,10 @@ static void answered_for_nobody(struct engine *e, const struct expected *x)
 		return;
 	}
 	t->delivery->wasted = true;
-	engine_end_chunk(e, t, true);
 	if (e->reply.code == 421)
-		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+		engine_end_told(e, t);
+	else
+		engine_end_chunk(e, t, true);
 }
 
 /* BDAT itself is refused, by a host that announced it. The message is as good as never sent; but

@@ -66,7 +66,9 @@ void engine_lost(struct engine *e, const char *how)
 {
 	if (e->state == ENGINE_CLOSED)
 		return;
-	if (e->state == ENGINE_QUITTING || ended_between(e))
+	if (engine_listens(e))
+		engine_obey(e);
+	else if (e->state == ENGINE_QUITTING || ended_between(e))
 		engine_close(e, BREAK_LOST, NULL);
 	else
 		break_off(e, how);
@@ -76,7 +78,9 @@ void engine_expired(struct engine *e)
 {
 	if (e->state == ENGINE_CLOSED)
 		return;
-	if (e->state == ENGINE_QUITTING)
+	if (engine_listens(e))
+		engine_heard_nothing(e);
+	else if (e->state == ENGINE_QUITTING)
 		engine_close(e, BREAK_LOST, NULL);
 	else if (e->state == ENGINE_READY && !expected_first(&e->expected))
 		engine_quit(e);

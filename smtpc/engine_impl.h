@@ -9,6 +9,7 @@
  *	engine_chunk.c		transactions by BDAT
  *	engine_each.c		the replies to content in LMTP
  *	engine_answer.c		the answer to a whole message
+ *	engine_told.c		421, and what may be answered behind it
  *	engine_turn.c		is a refusal to be believed?
  *	engine_step.c		is the host in step?
  *	engine_end.c		how it closes
@@ -120,6 +121,24 @@ bool engine_followed(const struct engine *, const struct transaction *);
 void engine_keep_to_mode(struct engine *);
 /* Extensions that were announced, without those that the mode spares the host. */
 
+bool engine_speaks_of_us(const struct engine *);
+/* The refusal at hand is one of our rate or reputation, and not of this connection. */
+
+/* engine_told.c */
+
+void engine_told(struct engine *, const struct expected *);
+/* The reply at hand is 421: closed, or listening. */
+
+void engine_end_told(struct engine *, struct transaction *);
+/* The same, and it was the answer to this one, which has its verdicts. */
+
+bool engine_listens(const struct engine *);
+/* 421 came, and nothing more is said. */
+
+void engine_hear_late(struct engine *, const struct expected *); /* a reply behind the 421 */
+void engine_obey(struct engine *);				 /* nothing more comes: closed */
+void engine_heard_nothing(struct engine *);			 /* nothing came in time: closed */
+
 /* engine_answer.c */
 
 void engine_concluded(struct engine *, struct transaction *);
@@ -153,11 +172,6 @@ void engine_answered_each(struct engine *, const struct expected *);
 
 bool engine_say_chunk(struct engine *, struct transaction *);
 /* BDAT. False: not yet. */
-
-/* engine_replies.c */
-
-bool engine_speaks_of_us(const struct engine *);
-/* The refusal at hand is one of our rate or reputation, and not of this connection. */
 
 /* engine_auth.c */
 

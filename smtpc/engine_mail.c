@@ -60,7 +60,7 @@ static struct transaction *current_transaction(const struct engine *e)
 bool engine_sending(const struct engine *e)
 {
 	const struct transaction *t = current_transaction(e);
-	return t && t->stage == TRANSACTION_CONTENT;
+	return t && t->stage == TRANSACTION_CONTENT && !engine_listens(e);
 }
 
 int engine_depth(const struct engine *e)

@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/engine_impl.h"
 
-#include "base/reason.h"
-
 #include <string.h>
-
-/* Not of this connection: another would be told the same. */
-bool engine_speaks_of_us(const struct engine *e)
-{
-	static const char *const connection[] = {"connection", "session"};
-	struct verdict *v = engine_verdict(e, VERDICT_DEFERRED);
-	enum reason r = reason_of(v);
-	bool ours = strncmp(v->dsn, "4.7.", 4) == 0 &&
-		    (r == REASON_RATE_LIMITED || r == REASON_REPUTATION);
-	for (size_t i = 0; i < sizeof connection / sizeof connection[0]; i++)
-		ours &= strcasestr(v->text, connection[i]) == NULL;
-	verdict_unref(v);
-	return ours;
-}
 
 /* The replies to what was sent with it may still come, or not: this one counts. */
 static void mail_refused(struct engine *e, const struct expected *x)

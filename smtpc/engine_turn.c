@@ -25,6 +25,8 @@
  */
 #include "smtpc/engine_impl.h"
 
+#include "base/reason.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,20 @@ static bool speaks_of_mail(const struct reply *r)
 	if (r->dsn[0])
 		return any_of(r->dsn + 1, details, sizeof details / sizeof details[0]);
 	return r->code == 450 || r->code == 452 || (r->code >= 550 && r->code <= 553);
+}
+
+/* Not of this connection: another would be told the same. */
+bool engine_speaks_of_us(const struct engine *e)
+{
+	static const char *const connection[] = {"connection", "session"};
+	struct verdict *v = engine_verdict(e, VERDICT_DEFERRED);
+	enum reason r = reason_of(v);
+	bool ours = strncmp(v->dsn, "4.7.", 4) == 0 &&
+		    (r == REASON_RATE_LIMITED || r == REASON_REPUTATION);
+	for (size_t i = 0; i < sizeof connection / sizeof connection[0]; i++)
+		ours &= strcasestr(v->text, connection[i]) == NULL;
+	verdict_unref(v);
+	return ours;
 }
 
 bool engine_believes(const struct engine *e, const struct expected *x)

@@ -1,5 +1,5 @@
 /* neighbours.h - the spool and the scheduler as those who ask them see them: each question is
- * answered at once, with two messages, a site, a host and a table.
+ * answered at once, with two messages, a site, a host, a flow and a table.
  *
  * THREAD     The test's: neighbours_turn() is what both would do.
  */
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
+#include "qmgr/flow_command.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/snapshot.h"
 #include "smtpd/limiter.h"
@@ -126,6 +127,21 @@ static void neighbours_answer_user(struct limiter_order *o)
 	loop_post(o->reply_to, &o->note);
 }
 
+static void neighbours_answer_flow(struct flow_command *c)
+{
+	c->found = !c->name || strcmp(c->name, "ann") == 0;
+	c->nrow = c->found;
+	c->row = mem_zalloc(sizeof *c->row);
+	if (c->found)
+		*c->row = (struct flow_row){.name = mem_strdup("ann \"\xc3\xa9"),
+					    .suspended = true,
+					    .until_ms = INT64_C(1) << 50,
+					    .weight = 7,
+					    .transport = mem_strdup("</script>"),
+					    .today = {.sent = 3, .deferred = 1}};
+	loop_post(c->reply_to, &c->note);
+}
+
 static void neighbours_hear(void *owner, struct note *note)
 {
 	(void)owner;
@@ -135,6 +151,8 @@ static void neighbours_hear(void *owner, struct note *note)
 		neighbours_answer_dest((struct dest_command *)note);
 	} else if (note->type == LIMITER_ORDER) {
 		neighbours_answer_user((struct limiter_order *)note);
+	} else if (note->type == FLOW_COMMAND) {
+		neighbours_answer_flow((struct flow_command *)note);
 	} else if (note->type == QMGR_EXPLAIN) {
 		loop_post(((struct explain_question *)note)->reply_to, note);
 	} else {

@@ -105,10 +105,13 @@ static void behind_a_421_nothing_was_done(void **state)
 	for (size_t i = 0; i < sizeof where / sizeof where[0]; i++) {
 		begin_many();
 		says(where[i]);
+		assert_null(engine_take(&engine));
+		engine_lost(&engine, "connection closed");
 		for (int n = 0; n < MANY; n++)
 			assert_returned(back());
 		assert_true(taken->wasted);
 		assert_closed(421, "4.0.0");
+		assert_false(engine.confused);
 		tear_down(state);
 		set_up(state);
 	}
@@ -121,6 +124,7 @@ static void a_421_to_a_chunk_is_its_verdict(void **state)
 	says("250 ok\r\n250 ok\r\n550 no\r\n421 4.3.2 bye\r\n");
 	assert_verdict(back(), 0, VERDICT_DEFERRED, 421);
 	assert_verdict(taken, 1, VERDICT_FAILED, 550);
+	engine_lost(&engine, "connection closed");
 	for (int n = 1; n < MANY; n++)
 		assert_returned(back());
 	assert_closed(421, "4.3.2");
@@ -132,6 +136,7 @@ static void a_421_to_a_chunk_for_nobody_ends_the_connection(void **state)
 	begin_many();
 	says("250 ok\r\n550 no\r\n550 no\r\n421 4.3.2 bye\r\n");
 	assert_verdict(back(), 0, VERDICT_FAILED, 550);
+	engine_lost(&engine, "connection closed");
 	assert_returned(back());
 	assert_closed(421, "4.3.2");
 }
@@ -141,8 +146,84 @@ static void a_421_behind_an_answer_leaves_the_answer(void **state)
 	(void)state;
 	begin_many();
 	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n421 enough\r\n");
+	engine_lost(&engine, "connection closed");
 	assert_verdict(back(), 0, VERDICT_SENT, 250);
 	assert_returned(back());
+}
+
+/* The second of them is taken, by a host that does not go. */
+static void what_is_taken_behind_a_421_is_sent(void **state)
+{
+	static const char *const first[] = {"421 bye\r\n503 no\r\n503 no\r\n503 no\r\n",
+					    "250 ok\r\n421 bye\r\n421 bye\r\n421 bye\r\n",
+					    "250 ok\r\n250 ok\r\n250 ok\r\n421 bye\r\n"};
+	for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+		bool answered = i == 2;
+		begin_many();
+		says(first[i]);
+		says("250 reset\r\n250 ok\r\n250 ok\r\n450 no\r\n250 kept\r\n");
+		if (answered)
+			assert_verdict(back(), 0, VERDICT_DEFERRED, 421);
+		assert_verdict(back(), 0, VERDICT_SENT, 250);
+		assert_null(taken->rcpt[1].verdict);
+		for (int n = 2; n < MANY; n++)
+			says("250 reset\r\n550 no\r\n503 no\r\n503 no\r\n503 no\r\n");
+		for (int n = answered ? 2 : 1; n < MANY; n++)
+			assert_returned(back());
+		assert_simpler(CONNECTION_APART);
+		assert_false(engine.renew);
+		assert_closed(421, "4.0.0");
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void what_a_421_to_rset_stands_before_may_be_taken(void **state)
+{
+	(void)state;
+	begin_many();
+	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n421 4.3.2 not now\r\n");
+	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	engine_lost(&engine, "connection closed");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_returned(back());
+}
+
+static void a_host_that_says_421_and_stays_silent_leaves_doubts_once(void **state)
+{
+	(void)state;
+	begin_many();
+	says("250 ok\r\n421 bye\r\n");
+	give(ahead(mail("later\r\n", TO("c@test"))));
+	hears("");
+	assert_int_equal(engine_timeout_ms(&engine), 5000);
+	engine_expired(&engine);
+	for (int n = 0; n < MANY; n++)
+		assert_doubt(back());
+	assert_returned(back());
+	assert_simpler(CONNECTION_APART);
+}
+
+static void whatever_else_comes_behind_a_421_ends_it(void **state)
+{
+	static const char *const rest[] = {
+		"421 a\r\n421 a\r\n421 a\r\n", /* to all of the first */
+		"hello\r\n",
+	};
+	for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+		greet(CHUNKED);
+		give(ahead(mail("x\r\n", TO("a@test", "b@test"))));
+		sent();
+		says("421 bye\r\n");
+		assert_null(engine_take(&engine));
+		says(rest[i]);
+		assert_returned(back());
+		assert_closed(421, "4.0.0");
+		assert_false(engine.confused);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 static void a_host_that_does_not_understand_bdat_gets_data_next_time(void **state)
@@ -362,6 +443,10 @@ int main(void)
 		T(a_421_to_a_chunk_is_its_verdict),
 		T(a_421_to_a_chunk_for_nobody_ends_the_connection),
 		T(a_421_behind_an_answer_leaves_the_answer),
+		T(what_is_taken_behind_a_421_is_sent),
+		T(what_a_421_to_rset_stands_before_may_be_taken),
+		T(a_host_that_says_421_and_stays_silent_leaves_doubts_once),
+		T(whatever_else_comes_behind_a_421_ends_it),
 		T(a_host_that_does_not_understand_bdat_gets_data_next_time),
 		T(bdat_not_understood_leaves_refusals_and_gives_back_the_rest),
 		T(bdat_refused_before_the_chunk_has_left),

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: ISC
+"""A relay to which anything is done in any order, and what each of its messages was promised.
+
+Clients send side by side, hosts change how they behave, an operator gives orders, settings change, and the relay is stopped,
+replaced and killed. All of it follows from a seed, but for what runs side by side.
+"""
+
+import collections
+import contextlib
+import datetime
+import random
+import re
+import threading
+import time
+
+from .behaviour import Rule
+from .config import Config
+from .net import wait_until
+from .report import Report
+from .smtp import Closed, stuff
+
+DOMAINS = ("a.test", "b.test", "c.test")
+UNKNOWN = Rule("rcpt", reply="550 5.1.1 nobody of that name", pattern="^no")
+MOODS = (
+    (),
+    (Rule("rcpt", reply="451 4.2.0 not now"),),
+    (Rule("mail", reply="451 4.2.0 not now"),),
+    (Rule("end", reply="451 4.3.0 not now"),),
+    (Rule("end", reply="554 5.6.0 not this", pattern="^odd"),),
+    (Rule("end", close=True),),
+    (Rule("end", reset=True, times=3),),
+    (Rule("end", delay=0.3),),
+    (Rule("end", reply="421 4.3.2 going down", close=True, times=5),),
+    (Rule("data", close=True, times=5),),
+    (Rule("data", reply="451 4.3.0 not now", times=5),),
+    (Rule("mail", close=True, after=3),),
+    (Rule("rcpt", reply="452 4.5.3 enough of them", after=2, times=6), Rule("rcpt", delay=0.05)),
+    (Rule("connect", reply="421 4.3.2 not now"),),
+    (Rule("connect", reply="554 5.7.1 not you", times=3),),
+    (Rule("ehlo", reply="421 4.3.2 not now", times=4),),
+    (Rule("rset", reply="421 4.3.2 not now", times=4),),
+)
+# Settings that may change while it runs: where they stand, and what they may be.
+SETTINGS = (
+    ("transport", "destination_concurrency_limit", (1, 3, 20)),
+    ("transport", "destination_recipient_limit", (1, 2, 50)),
+    ("transport", "connection_max_messages", (1, 2, 1000)),
+    ("transport", "connection_limit", (1, 4, 100)),
+    ("transport", "pipeline_depth", (1, 2, 16)),
+    ("transport", "pace", (True, False)),
+    ("transport", "destination_by", ("site", "domain", "recipient")),
+    ("queue", "message_active_limit", (20, 20000)),
+    ("queue", "maximal_queue_lifetime", ("2s", "5d", "5d")),
+    ("queue", "maximal_backoff_time", ("300ms", "1s")),
+    ("queue", "delay_warning_time", ("0s", "1s")),
+)
+UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
+BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30}
+
+
+class Chance:
+    """One history."""
+
+    def __init__(self, lab, seed):
+        """Start the hosts and the relay."""
+        self.random = random.Random(seed)
+        self.hosts = {domain: lab.sink(UNKNOWN) for domain in DOMAINS}
+        self.sender = lab.sink()
+        self.relay = lab.relay(self._config())
+        self.promised = {}  # what had its 250: tag, recipients
+        self.ids = []
+        self.deleted = set()  # ids that the operator wanted so
+        self.kills = []  # when
+        self.story = []  # what was done, and when
+        self._number = 0
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+        self._clients = [threading.Thread(target=self._send_all, args=(random.Random(f"{seed} {number}"),), daemon=True) for number in range(3)]
+
+    def _config(self):
+        config = Config(settings={"postmaster": "root@sender.test"}, queue=dict(BASE))
+        for domain, host in [*self.hosts.items(), ("sender.test", self.sender)]:
+            config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}"]}
+        return config
+
+    # Clients.
+
+    def _send_all(self, rng):
+        while not self._ending.is_set():
+            with contextlib.suppress(OSError, Closed, AssertionError):
+                if rng.random() < 0.1:
+                    self._submit(rng)
+                else:
+                    with self.relay.client() as client:
+                        client.greet()
+                        for _ in range(rng.choice((1, 1, 3))):
+                            self._send(client, rng)
+            time.sleep(rng.choice((0, 0.02, 0.1)))
+
+    def _mail(self, rng):
+        """Return a message: its tag, its sender, its recipients, its content."""
+        with self._lock:
+            self._number += 1
+            tag = f"m{self._number}"
+        sender = rng.choice(("from@sender.test", "from@sender.test", "odd@sender.test", ""))
+        names = rng.sample(range(20), rng.choice((1, 1, 2, 6)))
+        recipients = [f"{rng.choice(('to', 'to', 'to', 'no'))}{name}@{rng.choice(DOMAINS)}" for name in names]
+        lines = rng.choice((1, 1, 1, 20, 4000, 10000))
+        content = f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n\r\n" + f"{tag} {'x' * 60}\r\n" * lines
+        return tag, sender, recipients, content
+
+    def _keep(self, tag, recipients, reply):
+        self.promised[tag] = recipients
+        self.ids.append(re.search(r"queued as (\S+)", reply.text)[1])
+
+    def _send(self, client, rng):
+        tag, sender, recipients, content = self._mail(rng)
+        way = rng.choice(("data", "data", "bdat", "pipelined", "broken"))
+        if way == "data":
+            self._keep(tag, recipients, client.send_mail(sender, recipients, content))
+            return
+        head = f"MAIL FROM:<{sender}>\r\n" + "".join(f"RCPT TO:<{to}>\r\n" for to in recipients)
+        if way == "bdat":
+            body = content.encode()
+            half = len(body) // 2
+            client.send(f"{head}BDAT {half}\r\n".encode() + body[:half] + f"BDAT {len(body) - half} LAST\r\n".encode() + body[half:])
+            replies = len(recipients) + 2
+        else:
+            client.send(f"{head}DATA\r\n".encode())
+            replies = len(recipients) + 2
+        for _ in range(replies):
+            reply = client.read_reply()
+            assert reply.code in (250, 354)
+        if way == "broken":
+            client.send(content[: len(content) // 2].encode())
+            client.reset()
+            raise Closed
+        if way == "pipelined":
+            client.send(stuff(content))
+        self._keep(tag, recipients, client.expect(250))
+
+    def _submit(self, rng):
+        tag, sender, recipients, content = self._mail(rng)
+        if self.relay.command("sendmail", "-f", sender or "<>", *recipients, stdin=content.replace("\r\n", "\n")).returncode == 0:
+            self.promised[tag] = recipients
+
+    # What else happens.
+
+    def play(self, steps):
+        """Let so many things happen."""
+        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 3), (self._stop, 1), (self._kill, 1), (self._replace, 1))
+        for client in self._clients:
+            client.start()
+        for _ in range(steps):
+            act = self.random.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
+            self._note(act.__name__.strip("_"))
+            act()
+            time.sleep(self.random.choice((0, 0.05, 0.2)))
+        self._ending.set()
+        for client in self._clients:
+            client.join()
+
+    def _note(self, *words):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.story.append(f"{now:%H:%M:%S.%f} {' '.join(map(str, words))}")
+
+    def _change_host(self):
+        domain, mood = self.random.choice(DOMAINS), self.random.choice(MOODS)
+        host = self.hosts[domain]
+        self._note(domain, mood)
+        host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
+
+    def _order(self):
+        domain = self.random.choice(DOMAINS)
+        one = self.random.choice(self.ids[-30:]) if self.ids else "1"
+        words = self.random.choice((
+            ("queue", "flush", "--all"), ("queue", "flush", "--domain", domain), ("queue", "hold", one), ("queue", "hold", "--domain", domain),
+            ("queue", "release", "--all"), ("queue", "release", "--domain", domain, "--fresh"), ("queue", "requeue", one), ("queue", "bounce", one),
+            ("queue", "delete", one), ("queue", "requeue", "--all"), ("queue", "list"), ("queue", "show", one),
+            ("dest", "suspend", domain), ("dest", "resume", domain), ("dest", "reset", domain), ("dest", "list"), ("explain", one), ("shape",)))
+        if words[1:2] == ("delete",):
+            self.deleted.add(one)
+        self._note(*words)
+        self.relay.command(*words)
+
+    def _change_settings(self):
+        kind, name, values = self.random.choice(SETTINGS)
+        config = self.relay.config
+        value = (config.transports["smtp"] if kind == "transport" else config.queue)[name] = self.random.choice(values)
+        self._note(name, value)
+        self._reload()
+
+    def _reload(self):
+        self.relay.write_config()
+        done = self.relay.command("reload")
+        assert done.returncode == 0, done.stderr
+
+    def _stop(self):
+        status = self.relay.stop()
+        assert status == 0, f"it ended with status {status}"
+        self.relay.start()
+
+    def _kill(self):
+        self.kills.append(time.monotonic())
+        self.relay.kill()
+        self.relay.start()
+
+    def _replace(self):
+        done = self.relay.command("restart")
+        assert done.returncode == 0, done.stderr
+
+    # The end.
+
+    def settle(self):
+        """Let all be well, and wait until nothing is left in the queue."""
+        for host in self.hosts.values():
+            host.behaviour.rules = [UNKNOWN]
+        self.relay.config.queue = dict(BASE)
+        self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms"}
+        self._reload()
+        for domain in DOMAINS:
+            self.relay.command("dest", "resume", domain)
+            self.relay.command("dest", "reset", domain)
+        self.relay.command("queue", "release", "--all")
+        wait_until(self._is_empty, 120, "an empty queue")
+
+    def _is_empty(self):
+        self.relay.command("queue", "flush", "--all")
+        time.sleep(0.3)
+        return self.relay.command("queue", "list", "--json").stdout == ""
+
+    def faults(self):
+        """Return what was promised and not kept, in words."""
+        return list(_Ledger(self).faults())
+
+
+class _Ledger:
+    """What the log and the hosts say of each message.
+
+    Whoever lost the connection to a relay that ended has sent a message once more: then it has two ids.
+    """
+
+    def __init__(self, history):
+        self.history = history
+        events = history.relay.events()
+        self.ids_of = {}
+        for event in events:
+            if event.name == "queued" and "@chance.test" in event.get("message_id", ""):
+                self._has(re.sub("@.*|<", "", event["message_id"]), event["id"])
+        self.deleted = history.deleted | {event["id"] for event in events if event.name == "done" and event.get("reason") == "deleted"}
+        self.doubts = collections.Counter((event["id"], event.get("to")) for event in events if event.name in ("in_doubt", "recovered"))
+        self.bounced = {(event["id"], event["to"]) for event in events if event.name in ("bounced", "discarded")}
+        self.arrived, self.unlogged = collections.Counter(), collections.Counter()
+        for host in history.hosts.values():
+            for one in host.transactions:
+                self._take_message(one)
+        self.returned = set()
+        for one in history.sender.messages:
+            self._take_report(one.content)
+
+    def _has(self, tag, id_):
+        self.ids_of.setdefault(tag, set()).add(id_)
+
+    def _take_message(self, one):
+        if re.match("[45]", one.reply):
+            return
+        tag = re.search(rb"Message-ID: <(\w+)@", one.content)[1].decode()
+        id_ = re.search(rb"\bid (\w+)", one.content)[1].decode()
+        self._has(tag, id_)  # the last lines of the log are gone with a relay that was killed
+        keys = [(id_, recipient) for recipient in one.recipients]
+        self.arrived.update(keys)
+        if any(0 <= kill - one.time < UNLOGGED_S for kill in self.history.kills):
+            self.unlogged.update(keys)
+
+    def _take_report(self, content):
+        report = Report(content)
+        tag = re.search(rb"Message-ID: <(\w+)@chance", content)
+        for recipient in report.recipients:
+            if tag and recipient["action"] == "failed":
+                self.returned.add((tag[1].decode(), recipient["final-recipient"].partition(";")[2].strip()))
+
+    def _in_doubt(self, id_, recipient):
+        return self.doubts[id_, None] + self.doubts[id_, recipient]
+
+    def faults(self):
+        """Yield what is wrong."""
+        for tag, recipients in self.history.promised.items():
+            for recipient in recipients:
+                yield from self._judge(tag, recipient)
+        for (id_, recipient), times in self.arrived.items():
+            if times > 1 + self._in_doubt(id_, recipient) + self.unlogged[id_, recipient]:
+                yield f"{id_} {recipient} came {times} times, in doubt {self._in_doubt(id_, recipient)}"
+
+    def _judge(self, tag, recipient):
+        ids = self.ids_of.get(tag, set())
+        came = any((id_, recipient) in self.arrived for id_ in ids)
+        returned = (tag, recipient) in self.returned
+        if not came and not returned and not any(id_ in self.deleted or (id_, recipient) in self.bounced for id_ in ids):
+            yield f"{tag} {ids} {recipient} is lost"
+        if came and returned and len(ids) == 1 and not any(self._in_doubt(id_, recipient) for id_ in ids):
+            yield f"{tag} {ids} {recipient} came, and was returned"
