@@ -88,7 +88,7 @@ static void put_times(struct buf *b, const struct envelope *e)
 {
 	if (e->by)
 		put_time(b, e->by_ms);
-	if (e->not_before_ms == 0)
+	if (e->not_before_ms <= 0)
 		return;
 	put_time(b, e->not_before_ms);
 	put_time(b, e->hold_asked);

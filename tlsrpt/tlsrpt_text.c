@@ -52,10 +52,17 @@ struct reading {
 	struct tlsrpt_policy *into; /* NULL until all lines of text have come */
 };
 
-/* Sums of these are far from the end of their type, however many lines there are. */
+#define COUNT_MAX INT64_C(1000000000000)
+
 static bool is_count(long long n)
 {
-	return n >= 0 && n <= 1000000000000;
+	return n >= 0 && n <= COUNT_MAX;
+}
+
+/* Of several lines for one thing too, the sum can be read again. */
+static void add_count(int64_t *to, long long n)
+{
+	*to = *to > COUNT_MAX - n ? COUNT_MAX : *to + n;
 }
 
 /* A policy is known by its text, so it begins when that has ended. */
@@ -64,8 +71,8 @@ static void settle_policy(struct reading *r)
 	if (r->into || !r->report || r->successes < 0)
 		return;
 	r->into = tlsrpt_report_policy(r->report, r->policy, buf_cstr(&r->text));
-	r->into->successes += r->successes;
-	r->into->failures += r->failures;
+	add_count(&r->into->successes, r->successes);
+	add_count(&r->into->failures, r->failures);
 	r->successes = -1;
 }
 
@@ -128,7 +135,7 @@ static void read_detail(struct reading *r, const char *line)
 	for (int i = 0; i < TLS_RESULT_TYPE_COUNT; i++)
 		if (strcmp(word, tls_result_type_word((enum tls_result_type)i)) == 0) {
 			as.type = (enum tls_result_type)i;
-			tlsrpt_policy_detail(r->into, &as)->count += count;
+			add_count(&tlsrpt_policy_detail(r->into, &as)->count, count);
 		}
 }
 
