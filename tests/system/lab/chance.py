@@ -222,12 +222,18 @@ class Chance:
             self.relay.command("dest", "resume", domain)
             self.relay.command("dest", "reset", domain)
         self.relay.command("queue", "release", "--all")
-        wait_until(self._is_empty, 120, "an empty queue")
+        left = []
+        try:
+            wait_until(lambda: self._is_empty(left), 120, "an empty queue")
+        except AssertionError as late:
+            shown = [left[-1][:3000], self.relay.command("dest", "list").stdout, *self.story]
+            raise AssertionError("\n".join([str(late), *shown])) from late
 
-    def _is_empty(self):
+    def _is_empty(self, left):
         self.relay.command("queue", "flush", "--all")
         time.sleep(0.3)
-        return self.relay.command("queue", "list", "--json").stdout == ""
+        left.append(self.relay.command("queue", "list", "--json").stdout)
+        return left[-1] == ""
 
     def faults(self):
         """Return what was promised and not kept, in words."""
