@@ -71,8 +71,9 @@ static void take_reply(struct engine *e, const struct buf *in)
 {
 	struct expected x = expected_pop(&e->expected);
 	e->answering = x.kind;
-	e->turn += !engine_listens(e);
-	if (engine_listens(e))
+	if (e->state != ENGINE_LISTENING)
+		e->turn++;
+	if (e->state == ENGINE_LISTENING)
 		engine_hear_late(e, &x);
 	else if (goes_away(e, &x))
 		engine_told(e, &x);
@@ -81,7 +82,7 @@ static void take_reply(struct engine *e, const struct buf *in)
 	else
 		handle_reply(e, &x);
 	reply_reset(&e->reply);
-	if (e->state == ENGINE_CLOSED || engine_listens(e))
+	if (e->state == ENGINE_CLOSED)
 		return;
 	if (buf_len(in) > 0 && !expected_first(&e->expected))
 		engine_unsolicited(e, in);
@@ -101,7 +102,7 @@ void engine_input(struct engine *e, struct buf *in)
 		buf_consume(in, used);
 		if (r == REPLY_DONE)
 			take_reply(e, in);
-		else if (r == REPLY_BAD && engine_listens(e))
+		else if (r == REPLY_BAD && e->state == ENGINE_LISTENING)
 			engine_obey(e);
 		else if (r == REPLY_BAD)
 			engine_garbage(e);
@@ -110,8 +111,7 @@ void engine_input(struct engine *e, struct buf *in)
 
 void engine_resume(struct engine *e)
 {
-	if (!engine_listens(e))
-		say_in[e->state](e);
+	say_in[e->state](e);
 }
 
 void engine_say_nothing(struct engine *e)
@@ -140,7 +140,7 @@ int64_t engine_timeout_ms(const struct engine *e)
 	const struct expected *x = expected_first(&e->expected);
 	if (e->state == ENGINE_HANDSHAKE)
 		return t->starttls_timeout;
-	if (engine_listens(e))
+	if (e->state == ENGINE_LISTENING)
 		return LISTEN_MS;
 	if (!x)
 		return t->connection_idle_timeout;

@@ -51,7 +51,9 @@
 	X(STARTTLS, "starttls", starttls, ENGINE_TO(HANDSHAKE) | ENGINE_TO(CLOSED))                \
 	X(HANDSHAKE, "handshake", nothing, ENGINE_TO(HELLO) | ENGINE_TO(CLOSED))                   \
 	X(AUTH, "auth", auth, ENGINE_TO(READY) | ENGINE_TO(CLOSED))                                \
-	X(READY, "ready", transactions, ENGINE_TO(QUITTING) | ENGINE_TO(CLOSED))                   \
+	X(READY, "ready", transactions,                                                            \
+	  ENGINE_TO(LISTENING) | ENGINE_TO(QUITTING) | ENGINE_TO(CLOSED))                          \
+	X(LISTENING, "listening", nothing, ENGINE_TO(CLOSED)) /* behind a 421: engine_told.c */    \
 	X(QUITTING, "quitting", nothing, ENGINE_TO(CLOSED))                                        \
 	X(CLOSED, "closed", nothing, 0u)
 
@@ -88,7 +90,7 @@ struct engine {
 	uint64_t produced; /* bytes put into out so far */
 	struct reply reply;
 	enum expected_kind answering; /* what the reply at hand is to */
-	struct reply told; /* code 0, or 421 that is not obeyed yet, and what it was said to: */
+	struct reply told;	      /* LISTENING: the 421, and what it was said to: */
 	struct expected told_to;
 	struct expected_queue expected;
 	struct capability can;

@@ -66,7 +66,7 @@ void engine_lost(struct engine *e, const char *how)
 {
 	if (e->state == ENGINE_CLOSED)
 		return;
-	if (engine_listens(e))
+	if (e->state == ENGINE_LISTENING)
 		engine_obey(e);
 	else if (e->state == ENGINE_QUITTING || ended_between(e))
 		engine_close(e, BREAK_LOST, NULL);
@@ -78,7 +78,7 @@ void engine_expired(struct engine *e)
 {
 	if (e->state == ENGINE_CLOSED)
 		return;
-	if (engine_listens(e))
+	if (e->state == ENGINE_LISTENING)
 		engine_heard_nothing(e);
 	else if (e->state == ENGINE_QUITTING)
 		engine_close(e, BREAK_LOST, NULL);

@@ -127,13 +127,10 @@ bool engine_speaks_of_us(const struct engine *);
 /* engine_told.c */
 
 void engine_told(struct engine *, const struct expected *);
-/* The reply at hand is 421: closed, or listening. */
+/* The reply at hand is 421: CLOSED now, or LISTENING, until one of the last three ends that. */
 
 void engine_end_told(struct engine *, struct transaction *);
 /* The same, and it was the answer to this one, which has its verdicts. */
-
-bool engine_listens(const struct engine *);
-/* 421 came, and nothing more is said. */
 
 void engine_hear_late(struct engine *, const struct expected *); /* a reply behind the 421 */
 void engine_obey(struct engine *);				 /* nothing more comes: closed */

@@ -60,7 +60,7 @@ static struct transaction *current_transaction(const struct engine *e)
 bool engine_sending(const struct engine *e)
 {
 	const struct transaction *t = current_transaction(e);
-	return t && t->stage == TRANSACTION_CONTENT && !engine_listens(e);
+	return t && t->stage == TRANSACTION_CONTENT && e->state == ENGINE_READY;
 }
 
 int engine_depth(const struct engine *e)

@@ -28,7 +28,7 @@ static bool any_may_be_taken(const struct engine *e)
 }
 
 /* A host that has carried mail and is asked for more goes away for the sake of its limits. */
-static void obey(struct engine *e, const struct expected *x)
+static void obey_421(struct engine *e, const struct expected *x)
 {
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
 	if (x->transaction)
@@ -41,34 +41,32 @@ static void obey(struct engine *e, const struct expected *x)
 	}
 }
 
-bool engine_listens(const struct engine *e)
+static void swap_replies(struct engine *e)
 {
-	return e->told.code != 0;
+	struct reply r = e->reply;
+	e->reply = e->told;
+	e->told = r;
 }
 
 /* The reply at hand is the 421 again. */
 static struct expected recall_told(struct engine *e)
 {
-	struct reply told = e->told;
-	assert(engine_listens(e));
-	e->told = e->reply;
-	e->reply = told;
-	reply_reset(&e->told);
+	assert(e->state == ENGINE_LISTENING && e->told.code == 421);
+	swap_replies(e);
 	e->answering = e->told_to.kind;
 	return e->told_to;
 }
 
 void engine_told(struct engine *e, const struct expected *x)
 {
-	assert(e->reply.code == 421 && !engine_listens(e));
+	assert(e->reply.code == 421);
 	if (!any_may_be_taken(e)) {
-		obey(e, x);
+		obey_421(e, x);
 		return;
 	}
-	struct reply fresh = e->told;
-	e->told = e->reply;
+	swap_replies(e);
 	e->told_to = *x;
-	e->reply = fresh;
+	engine_move(e, ENGINE_LISTENING);
 }
 
 void engine_end_told(struct engine *e, struct transaction *t)
@@ -83,10 +81,10 @@ void engine_obey(struct engine *e)
 {
 	struct expected x = recall_told(e);
 	e->hung_up = false; /* as it has said */
-	obey(e, &x);
+	obey_421(e, &x);
 }
 
-static void simplify_mode(struct engine *e)
+static void ask_apart(struct engine *e)
 {
 	e->confused = true;
 	e->mode |= CONNECTION_APART;
@@ -95,7 +93,7 @@ static void simplify_mode(struct engine *e)
 void engine_heard_nothing(struct engine *e)
 {
 	recall_told(e);
-	simplify_mode(e);
+	ask_apart(e);
 	engine_close(e, BREAK_LOST, engine_verdict(e, VERDICT_DEFERRED));
 }
 
@@ -106,30 +104,33 @@ static void content_taken(struct engine *e, struct transaction *t)
 	verdict_unref(v);
 	if (e->told_to.transaction == t)
 		e->told_to.transaction = NULL;
-	simplify_mode(e);
+	ask_apart(e);
 	engine_finish(e, t);
 }
 
-/* Consent counts, and nothing else. */
-static void take_late(struct engine *e, const struct expected *x)
+static void recipient_accepted(struct transaction *t, uint32_t i)
 {
-	struct transaction *t = x->transaction;
-	bool positive = engine_positive(e->reply.code);
-	if (x->kind == EXPECTED_MAIL)
-		t->mail_accepted |= positive;
-	else if (x->kind == EXPECTED_RCPT && positive && t->mail_accepted &&
-		 transaction_waits(t, x->rcpt))
-		transaction_accept(t, x->rcpt);
-	else if (x->kind == EXPECTED_BDAT)
-		t->expects_dot = false;
-	if (x->kind == EXPECTED_BDAT && positive && t->accepted > 0 && engine_sent(e, t))
+	if (t->mail_accepted && transaction_waits(t, i))
+		transaction_accept(t, i);
+}
+
+static void chunk_answered(struct engine *e, struct transaction *t)
+{
+	t->expects_dot = false;
+	if (engine_positive(e->reply.code) && t->accepted > 0 && engine_sent(e, t))
 		content_taken(e, t);
 }
 
+/* Consent counts, and nothing else. */
 void engine_hear_late(struct engine *e, const struct expected *x)
 {
-	assert(engine_listens(e));
-	take_late(e, x);
+	assert(e->state == ENGINE_LISTENING);
+	if (x->kind == EXPECTED_BDAT)
+		chunk_answered(e, x->transaction);
+	else if (x->kind == EXPECTED_MAIL)
+		x->transaction->mail_accepted |= engine_positive(e->reply.code);
+	else if (x->kind == EXPECTED_RCPT && engine_positive(e->reply.code))
+		recipient_accepted(x->transaction, x->rcpt);
 	if (!any_may_be_taken(e))
 		engine_obey(e);
 }
