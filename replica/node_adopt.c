@@ -575,6 +575,12 @@ static void tend_retired(struct node *n, const struct roster_row *r)
 		harvest_retire(&n->nats, r->node, &r->is);
 }
 
+/* Also where there is no room here for its queue, so that nobody claims it: what the bucket has lost may be that it was adopted. */
+static bool is_silent(const struct roster_row *r)
+{
+	return epoch_adopt(&r->is, &r->seen, false, clock_up_ms()) == EPOCH_MAY;
+}
+
 static void look_for_row(void *owner, const char *node)
 {
 	struct node *n = owner;
@@ -583,7 +589,7 @@ static void look_for_row(void *owner, const char *node)
 		tend_retired(n, r);
 	else if (!r)
 		node_row_is_right(n, node, NULL);
-	else if (r->there && r->is.state == REPLICA_ADOPTED)
+	else if (r->there && (r->is.state == REPLICA_ADOPTED || is_silent(r)))
 		node_row_is_right(n, node, r);
 }
 

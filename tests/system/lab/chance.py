@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: ISC
 """A relay to which anything is done in any order, and what each of its messages was promised.
 
-Clients send side by side, hosts change how they behave, an operator gives orders, settings change, and the relay is stopped,
-replaced and killed. All of it follows from a seed, but for what runs side by side.
+Clients send side by side, hosts and a filter change how they behave, an operator gives orders, settings change, and the
+relay is stopped, replaced and killed. What there is differs, too: extensions and TLS of the hosts, a second host, LMTP, an
+alias, flows, a filter. All of it follows from a seed, but for what runs side by side.
 """
 
 import collections
 import contextlib
 import datetime
+import os
 import random
 import re
 import threading
 import time
 
-from .behaviour import Rule
+from . import milter
+from .behaviour import EVERYTHING, Rule
 from .config import Config
+from .milter import Milter, packet, texts
 from .net import wait_until
 from .report import Report
 from .smtp import Closed, stuff
@@ -39,7 +43,29 @@ MOODS = (
     (Rule("connect", reply="554 5.7.1 not you", times=3),),
     (Rule("ehlo", reply="421 4.3.2 not now", times=4),),
     (Rule("rset", reply="421 4.3.2 not now", times=4),),
+    (Rule("starttls", reply="454 4.7.0 not now"),),
+    (Rule("starttls", close=True, times=3),),
+    (Rule("end", reply="451 4.3.0 not now", pattern="[13579]@"),),
 )
+# What each domain's host can do, and a filter does.
+EXTENSIONS = (EVERYTHING, EVERYTHING, EVERYTHING, tuple(one for one in EVERYTHING if one != "CHUNKING"), ("PIPELINING",), ())
+FILTERS = (
+    {},
+    {},
+    {"M": packet(milter.TEMPFAIL)},
+    {"R": milter.reply("450 4.7.1 not now")},
+    {"E": packet(milter.REJECT)},
+    {"E": packet(milter.TEMPFAIL)},
+    {"E": packet(milter.GIVES_UP)},
+    {"E": packet(b"q", texts("looks odd")) + packet(milter.CONTINUE)},
+    {"E": milter.add_header("X-One", "1") + packet(milter.CONTINUE)},
+    {"E": packet(b"+", texts("to40@b.test")) + packet(milter.ACCEPT)},
+    {"E": milter.add_header("X-One", "1") + packet(milter.GIVES_UP)},
+    {"E": None},
+    {"B": b"\0\0\0\0"},
+)
+LIST = "list@list.test"
+MEMBERS = ("to30@a.test", "to31@b.test", "to32@b.test", "no33@c.test")
 # Settings that may change while it runs: where they stand, and what they may be.
 SETTINGS = (
     ("transport", "destination_concurrency_limit", (1, 3, 20)),
@@ -53,6 +79,17 @@ SETTINGS = (
     ("queue", "maximal_queue_lifetime", ("2s", "5d", "5d")),
     ("queue", "maximal_backoff_time", ("300ms", "1s")),
     ("queue", "delay_warning_time", ("0s", "1s")),
+    ("queue", "message_recipient_limit", (30, 20000)),
+    ("queue", "in_flow_delay", ("0s", "1s")),
+    ("transport", "recipient_limit", (20, 20000)),
+    ("transport", "refill_limit", (1, 100)),
+    ("transport", "destination_rate", ("", "5/s", "50/s")),
+    ("transport", "destination_rate_delay", ("0s", "0s", "50ms")),
+    ("transport", "connection_idle_timeout", ("100ms", "5s")),
+    ("transport", "host_connection_limit", (1, 20)),
+    ("settings", "queue_minfree", ("16m", "16m", "1024g")),
+    ("settings", "suppress", ("0s", "2s")),
+    ("settings", "content_memory_limit", ("1m", "128m")),
 )
 UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
 BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30}
@@ -64,7 +101,11 @@ class Chance:
     def __init__(self, lab, seed):
         """Start the hosts and the relay."""
         self.random = random.Random(seed)
-        self.hosts = {domain: lab.sink(UNKNOWN) for domain in DOMAINS}
+        self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
+        self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
+        self.filter = Milter() if self.random.random() < 0.5 else None
+        if self.filter:
+            lab.callback(self.filter.stop)
         self.sender = lab.sink()
         self.relay = lab.relay(self._config())
         self.promised = {}  # what had its 250: tag, recipients
@@ -77,10 +118,21 @@ class Chance:
         self._ending = threading.Event()
         self._clients = [threading.Thread(target=self._send_all, args=(random.Random(f"{seed} {number}"),), daemon=True) for number in range(3)]
 
+    def _host(self, lab, domain):
+        tls = lab.certificates.server_context(domain) if self.random.random() < 0.3 else None
+        return lab.sink(UNKNOWN, extensions=self.random.choice(EXTENSIONS), tls=tls, lmtp=domain == self.store)
+
     def _config(self):
-        config = Config(settings={"postmaster": "root@sender.test"}, queue=dict(BASE))
-        for domain, host in [*self.hosts.items(), ("sender.test", self.sender)]:
-            config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}"]}
+        config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow"}, queue=dict(BASE))
+        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}}
+        for domain, hosts in [*self.hosts.items(), ("sender.test", [self.sender])]:
+            transport = {"transport": "store"} if domain == self.store else {}
+            config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in hosts], **transport}
+        config.aliases[LIST] = {"to": MEMBERS}
+        config.extra = 'flow "bulk" {\n  share = 50%\n  rate = "40/s"\n}\nflow "news" {\n  weight = 3\n}\n'
+        if self.filter:
+            action = self.random.choice(("tempfail", "accept", "quarantine"))
+            config.extra += f'milter "one" {{\n  address = "{self.filter.address}"\n  timeout = 1s\n  default_action = "{action}"\n}}\n'
         return config
 
     # Clients.
@@ -105,12 +157,18 @@ class Chance:
         sender = rng.choice(("from@sender.test", "from@sender.test", "odd@sender.test", ""))
         names = rng.sample(range(20), rng.choice((1, 1, 2, 6)))
         recipients = [f"{rng.choice(('to', 'to', 'to', 'no'))}{name}@{rng.choice(DOMAINS)}" for name in names]
+        if rng.random() < 0.1:
+            recipients.append(LIST)
         lines = rng.choice((1, 1, 1, 20, 4000, 10000))
-        content = f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n\r\n" + f"{tag} {'x' * 60}\r\n" * lines
+        flow = rng.choice(("", "", "X-Flow: bulk\r\n", "X-Flow: news\r\n"))
+        content = f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n{flow}\r\n" + f"{tag} {'x' * 60}\r\n" * lines
         return tag, sender, recipients, content
 
+    def _promise(self, tag, recipients):
+        self.promised[tag] = [member for to in recipients for member in (MEMBERS if to == LIST else (to,))]
+
     def _keep(self, tag, recipients, reply):
-        self.promised[tag] = recipients
+        self._promise(tag, recipients)
         self.ids.append(re.search(r"queued as (\S+)", reply.text)[1])
 
     def _send(self, client, rng):
@@ -142,13 +200,14 @@ class Chance:
     def _submit(self, rng):
         tag, sender, recipients, content = self._mail(rng)
         if self.relay.command("sendmail", "-f", sender or "<>", *recipients, stdin=content.replace("\r\n", "\n")).returncode == 0:
-            self.promised[tag] = recipients
+            self._promise(tag, recipients)
 
     # What else happens.
 
     def play(self, steps):
         """Let so many things happen."""
-        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 3), (self._stop, 1), (self._kill, 1), (self._replace, 1))
+        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 4), (self._stop, 1), (self._kill, 1), (self._replace, 1),
+                *([(self._change_filter, 3)] if self.filter else []))
         for client in self._clients:
             client.start()
         for _ in range(steps):
@@ -166,9 +225,14 @@ class Chance:
 
     def _change_host(self):
         domain, mood = self.random.choice(DOMAINS), self.random.choice(MOODS)
-        host = self.hosts[domain]
-        self._note(domain, mood)
+        host = self.random.choice(self.hosts[domain])
+        self._note(domain, host.port, mood)
         host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
+
+    def _change_filter(self):
+        answers = self.random.choice(FILTERS)
+        self._note(answers)
+        self.filter.behave(answers)
 
     def _order(self):
         domain = self.random.choice(DOMAINS)
@@ -186,7 +250,8 @@ class Chance:
     def _change_settings(self):
         kind, name, values = self.random.choice(SETTINGS)
         config = self.relay.config
-        value = (config.transports["smtp"] if kind == "transport" else config.queue)[name] = self.random.choice(values)
+        at = {"transport": config.transports["smtp"], "queue": config.queue, "settings": config.settings}[kind]
+        value = at[name] = self.random.choice(values)
         self._note(name, value)
         self._reload()
 
@@ -213,8 +278,12 @@ class Chance:
 
     def settle(self):
         """Let all be well, and wait until nothing is left in the queue."""
-        for host in self.hosts.values():
+        for host in self.all_hosts():
             host.behaviour.rules = [UNKNOWN]
+        if self.filter:
+            self.filter.behave()
+        for name in ("queue_minfree", "suppress", "content_memory_limit"):
+            self.relay.config.settings.pop(name, None)
         self.relay.config.queue = dict(BASE)
         self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms"}
         self._reload()
@@ -229,11 +298,15 @@ class Chance:
             shown = [left[-1][:3000], self.relay.command("dest", "list").stdout, *self.story]
             raise AssertionError("\n".join([str(late), *shown])) from late
 
+    def all_hosts(self):
+        return [host for hosts in self.hosts.values() for host in hosts]
+
     def _is_empty(self, left):
         self.relay.command("queue", "flush", "--all")
         time.sleep(0.3)
         left.append(self.relay.command("queue", "list", "--json").stdout)
-        return left[-1] == ""
+        dropped = [name for folder in ("maildrop", "taken") for name in os.listdir(os.path.join(self.relay.spool, folder))]
+        return left[-1] == "" and not dropped
 
     def faults(self):
         """Return what was promised and not kept, in words."""
@@ -257,7 +330,7 @@ class _Ledger:
         self.doubts = collections.Counter((event["id"], event.get("to")) for event in events if event.name in ("in_doubt", "recovered"))
         self.bounced = {(event["id"], event["to"]) for event in events if event.name in ("bounced", "discarded")}
         self.arrived, self.unlogged = collections.Counter(), collections.Counter()
-        for host in history.hosts.values():
+        for host in history.all_hosts():
             for one in host.transactions:
                 self._take_message(one)
         self.returned = set()
@@ -268,12 +341,14 @@ class _Ledger:
         self.ids_of.setdefault(tag, set()).add(id_)
 
     def _take_message(self, one):
-        if re.match("[45]", one.reply):
+        replies = one.reply.splitlines()
+        taken = [to for to, reply in zip(one.recipients, replies * (1 if len(replies) > 1 else len(one.recipients))) if reply[:1] not in ("4", "5")]
+        if not taken:
             return
         tag = re.search(rb"Message-ID: <(\w+)@", one.content)[1].decode()
         id_ = re.search(rb"\bid (\w+)", one.content)[1].decode()
         self._has(tag, id_)  # the last lines of the log are gone with a relay that was killed
-        keys = [(id_, recipient) for recipient in one.recipients]
+        keys = [(id_, recipient) for recipient in taken]
         self.arrived.update(keys)
         if any(0 <= kill - one.time < UNLOGGED_S for kill in self.history.kills):
             self.unlogged.update(keys)

@@ -149,6 +149,46 @@ static void pass(int64_t us, int64_t slack_us)
 	fibers_run(fibers.now_us + us);
 }
 
+/* It can make up what its stream has lost. One whose epoch is another's by now, or whose disk was lost, has it no more. */
+static bool has_its_queue(int of)
+{
+	return machine[of].state == MACHINE_SERVES && !fibers_paused(of) &&
+	       nats_client_reaches(of) && machine_fence_open(&machine[of]);
+}
+
+/* It sends and finishes what nobody else hears of. */
+static bool goes_on(int of)
+{
+	return machine[of].state == MACHINE_SERVES && machine_fence_open(&machine[of]);
+}
+
+static bool is_mended(int of)
+{
+	return fibers.now_us - now.tail_us[of] > MEND_US && machine_whole(&machine[of]);
+}
+
+static void look_at_tails(void)
+{
+	for (int i = 0; i < machines; i++) {
+		if (!now.tail_us[i])
+			continue;
+		bool there = has_its_queue(i);
+		if (!there)
+			excuse();
+		if (there ? is_mended(i) : !goes_on(i))
+			now.tail_us[i] = 0;
+	}
+}
+
+/* What its stream has lost it can't make up from another disk, however soon it is back. */
+static void change_disk(struct machine *m, struct memdisk *disk)
+{
+	machine_kill(m);
+	look_at_tails();
+	machine_disk(m, disk);
+	m->wanted = true;
+}
+
 /* Acts. */
 
 static void act_store(void)
@@ -274,10 +314,8 @@ static void act_restore(void)
 	bool told = now.backup_limits[m->number] == now.limits;
 	if (!m->backup || !told || !may_leave(m))
 		return;
-	machine_kill(m);
-	machine_disk(m, memdisk_copy(m->backup));
+	change_disk(m, memdisk_copy(m->backup));
 	now.restored[m->number] = true;
-	m->wanted = true;
 	if (now.salt / 16 % 2)
 		machine_start(m);
 }
@@ -287,9 +325,7 @@ static void act_empty(void)
 	struct machine *m = some();
 	if (!may_leave(m))
 		return;
-	machine_kill(m);
-	machine_disk(m, NULL);
-	m->wanted = true;
+	change_disk(m, NULL);
 }
 
 static int there(void)
@@ -701,37 +737,6 @@ void history_print(const struct story *h, FILE *to)
 
 /* What is looked at between two acts. */
 
-/* It can make up what its stream has lost. One whose epoch is another's by now, or whose disk was lost, has it no more. */
-static bool has_its_queue(int of)
-{
-	return machine[of].state == MACHINE_SERVES && !fibers_paused(of) &&
-	       nats_client_reaches(of) && machine_fence_open(&machine[of]);
-}
-
-/* It sends and finishes what nobody else hears of. */
-static bool goes_on(int of)
-{
-	return machine[of].state == MACHINE_SERVES && machine_fence_open(&machine[of]);
-}
-
-static bool is_mended(int of)
-{
-	return fibers.now_us - now.tail_us[of] > MEND_US && machine_whole(&machine[of]);
-}
-
-static void look_at_tails(void)
-{
-	for (int i = 0; i < machines; i++) {
-		if (!now.tail_us[i])
-			continue;
-		bool there = has_its_queue(i);
-		if (!there)
-			excuse();
-		if (there ? is_mended(i) : !goes_on(i))
-			now.tail_us[i] = 0;
-	}
-}
-
 /* Nothing keeps what this one says from being heard. */
 static bool is_heard(int of)
 {
@@ -891,10 +896,12 @@ static void make_room(void)
 	}
 }
 
-/* Nobody is left who could take the queue of one in doubt: the operator says that its folder is right, as only he can know. */
-static void insist_on_folders(void)
+/* Nobody can take the queue of one in doubt, or no order to do so has helped: the operator says that its folder is right, as only he can know. */
+static void insist_on_folders(int64_t since_us)
 {
-	for (int i = 0; i < machines && now.both_lost && !any_takes_queues(); i++)
+	if (!now.both_lost || (any_takes_queues() && fibers.now_us - since_us < 2 * OPERATOR_US))
+		return;
+	for (int i = 0; i < machines; i++)
 		machine_order(&machine[i], NODE_ADOPT, machine[i].name);
 }
 
@@ -903,7 +910,7 @@ static void operate(int64_t since_us)
 {
 	if (fibers.now_us - since_us > OPERATOR_US) {
 		make_room();
-		insist_on_folders();
+		insist_on_folders(since_us);
 	}
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
@@ -1027,10 +1034,20 @@ static void doom(struct machine *m, const char *state)
 											   : 120);
 }
 
+/* What this one has finished since it was heard last is not known by who takes its queue, and will not be. */
+static void forget_finishes(const char *node)
+{
+	for (int i = 0; i < ledger.n; i++) {
+		struct sheet *s = &ledger.sheet[i];
+		s->finishing &= s->firm || strcmp(machine[s->finisher].name, node) != 0;
+	}
+}
+
 static void heard(int process, const struct seams_line *line)
 {
 	uint64_t id;
-	const char *text = seams_value(line, "id");
+	const char *text = seams_value(line, "id"), *node = seams_value(line, "node");
+	const char *state = seams_value(line, "state");
 	if (history_loud) {
 		fprintf(stderr, "%8.3f n%d: %s", (double)(fibers.now_us - 1000000000) / 1e6,
 			process, line->event);
@@ -1039,7 +1056,9 @@ static void heard(int process, const struct seams_line *line)
 		fputc('\n', stderr);
 	}
 	if (process >= 0 && strcmp(line->event, "node") == 0)
-		doom(&machine[process], seams_value(line, "state"));
+		doom(&machine[process], state);
+	if (state && node && strcmp(state, "adopting") == 0)
+		forget_finishes(node);
 	if (strcmp(line->event, "recovered") == 0 && text && ident_parse(text, &id))
 		ledger_doubted(id);
 }
