@@ -35,7 +35,8 @@
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
  * before: so what they say is dead has left its successor, or is done. A large file is there before the
- * envelope that names it is sent; without LARGE_END it is not whole.
+ * envelope that names it is sent; without LARGE_END it is not whole, and with it only when all has been read: what went by
+ * another connection may come behind it.
  *
  * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
  * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/nats_setup.h"
 
+#include "base/fence.h"
 #include "base/mem.h"
 #include "replica/epoch.h"
 #include "replica/format.h"
@@ -189,6 +190,16 @@ static struct replica_epoch claim_for(const jsStreamInfo *info, const struct rep
 	return to;
 }
 
+/* is NULL: there is none. Not by an epoch that is over: what it says now would be believed where NATS has lost who has the queue since. */
+static natsStatus write_claim(struct nats_setup *n, const jsStreamConfig *is, const char *name,
+			      const char *subjects, const char *description)
+{
+	if (!fence_open())
+		return NATS_TIMEOUT;
+	return is ? change_stream(n, is, subjects, description)
+		  : make_stream(n, name, subjects, description);
+}
+
 natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
 			     struct nats_stream *is)
 {
@@ -204,14 +215,13 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 		is->last = info->State.LastSeq;
 	if (s == NATS_OK && info->State.Lost)
 		is->lost = (uint64_t)info->State.Lost->MsgsLen;
-	if (is->fresh) {
-		s = make_stream(n, name, subjects, text);
-	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
+	if (s == NATS_OK && is_anothers(info->Config, claim))
 		s = NATS_ILLEGAL_STATE;
-	} else if (s == NATS_OK &&
-		   !(takes_only(info->Config, subjects) && has_description(info->Config, text))) {
-		s = change_stream(n, info->Config, subjects, text);
-	}
+	else if (s == NATS_OK && takes_only(info->Config, subjects) &&
+		 has_description(info->Config, text))
+		s = NATS_OK;
+	else if (s == NATS_OK || is->fresh)
+		s = write_claim(n, is->fresh ? NULL : info->Config, name, subjects, text);
 	jsStreamInfo_Destroy(info);
 	free(text);
 	free(subjects);

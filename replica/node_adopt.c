@@ -336,7 +336,7 @@ static bool may_give_back(const struct node *n)
 static void give_back(struct node *n, const char *why)
 {
 	struct node_taking *t = &n->taking;
-	assert(t->giving == GIVING_NOTHING && !t->runs && may_give_back(n));
+	assert(t->giving == GIVING_NOTHING && !t->runs);
 	t->why = why;
 	t->done = false;
 	t->giving = GIVING_WANTED;

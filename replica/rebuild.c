@@ -24,8 +24,14 @@ enum {
 
 #define FORMAT_TEXT "sluice spool 2\n"
 
+struct ended { /* a large file, of which a LARGE_END was read */
+	uint64_t id, size;
+};
+
 struct rebuild {
 	int folder, log, large;
+	struct ended *ended;
+	size_t nended;
 	uint64_t since;	   /* nothing older counts */
 	uint64_t complete; /* the last epoch that says it is; 0: none */
 	uint64_t epoch;	   /* that is being read, */
@@ -108,25 +114,41 @@ static const char *part_name(uint64_t id, char name[PART_NAME])
 	return name;
 }
 
-/* The file has its name when it is whole. */
+/* A piece may come behind the end, if the connection broke in between: none is left out, and the file has its name when all is read. */
 static bool put_large(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
+{
+	char part[PART_NAME];
+	if (h->type == REPLICA_LARGE_END) {
+		r->ended = mem_realloc(r->ended, (r->nended + 1) * sizeof *r->ended);
+		r->ended[r->nended++] = (struct ended){.id = h->of, .size = h->size};
+		return true;
+	}
+	int fd = disk_open(r->large, part_name(h->of, part), O_RDWR | O_CREAT);
+	bool ok = fd >= 0 && write_at(fd, h, payload);
+	if (fd >= 0)
+		disk_close(fd);
+	return ok;
+}
+
+static bool name_if_whole(const struct rebuild *r, const struct ended *e)
 {
 	char name[IDENT_TEXT], part[PART_NAME];
 	uint64_t bytes = 0;
 	int64_t changed_ms;
-	int whole = disk_open(r->large, ident_text(h->of, name), O_RDONLY);
-	if (whole >= 0) {
-		disk_close(whole);
-		return true;
-	}
-	int fd = disk_open(r->large, part_name(h->of, part), O_RDWR | O_CREAT);
-	bool ok = fd >= 0 && (h->type == REPLICA_LARGE_END || write_at(fd, h, payload));
-	if (ok && h->type == REPLICA_LARGE_END)
-		ok = disk_size(fd, &bytes, &changed_ms) == 0 && disk_sync(fd) == 0;
-	if (fd >= 0)
-		disk_close(fd);
-	if (ok && h->type == REPLICA_LARGE_END && bytes == h->size)
-		ok = disk_rename(r->large, part, name) == 0;
+	int fd = disk_open(r->large, part_name(e->id, part), O_RDONLY);
+	if (fd < 0)
+		return errno == ENOENT; /* it has its name, or all of it was purged */
+	bool ok = disk_size(fd, &bytes, &changed_ms) == 0;
+	disk_close(fd);
+	return ok &&
+	       (bytes != e->size || disk_rename(r->large, part, ident_text(e->id, name)) == 0);
+}
+
+static bool name_whole_files(const struct rebuild *r)
+{
+	bool ok = true;
+	for (size_t i = 0; i < r->nended && ok; i++)
+		ok = name_if_whole(r, &r->ended[i]);
 	return ok;
 }
 
@@ -260,7 +282,7 @@ static bool build_folder(struct rebuild *r, int file, uint64_t end)
 	    !write_file(r->log, "checkpoint", buf_data(&r->checkpoint), buf_len(&r->checkpoint)))
 		return false;
 	remove_gone(r);
-	return finish_folder(r->log) && finish_folder(r->large) &&
+	return name_whole_files(r) && finish_folder(r->log) && finish_folder(r->large) &&
 	       write_file(r->folder, "format", FORMAT_TEXT, strlen(FORMAT_TEXT)) &&
 	       disk_sync(r->folder) == 0;
 }
@@ -277,6 +299,7 @@ bool rebuild_run(int folder, int file, uint64_t end, uint64_t since)
 	if (r.large >= 0)
 		disk_close(r.large);
 	buf_fini(&r.checkpoint);
+	free(r.ended);
 	errno = error;
 	return ok;
 }

@@ -41,6 +41,7 @@ struct transfer {
 	struct spool_command *answer; /* of who is read */
 	uint64_t id[BATCH];
 	bool known[BATCH]; /* it is in our queue */
+	bool told[BATCH];  /* the log names it as in doubt */
 	size_t n;
 	size_t unknown; /* those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
@@ -208,13 +209,18 @@ static int take_content(struct transfer *t, struct spool_store *s, const struct 
 	return error == EBADMSG ? take_older(t, s) : error;
 }
 
+/* Before it is stored, so that nothing is in our queue that was not named; once, however often there is no room. */
 static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue queue)
 {
 	bool active = queue == SPOOL_ACTIVE;
+	bool *told = &t->told[place_of(t, e->id)];
 	if (!active && !t->doubt)
 		return;
 	if (active)
 		e->due_ms = clock_wall_ms();
+	if (*told)
+		return;
+	*told = true;
 	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->node, "reason",
 		  log_text("%s; recipients without a recorded verdict are tried again",
 			   active ? "was being delivered when that node stopped" : t->doubt),
@@ -313,6 +319,7 @@ static bool store_batch(struct transfer *t)
 {
 	if (!adoption_note(t->folder, t->id, t->n))
 		return false;
+	memset(t->told, 0, sizeof t->told);
 	ask_which_are_known(t);
 	for (size_t i = 0; i < t->n; i++)
 		t->came.messages += t->known[i]; /* of an attempt before this one */

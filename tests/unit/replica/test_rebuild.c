@@ -153,6 +153,25 @@ static void a_large_file_without_its_end_is_not_there(void **state)
 	assert_false(there("large/0000000000003") || there("large/0000000000003.part"));
 }
 
+/* Over two connections one piece, or the end, may overtake another. */
+static void pieces_of_a_large_file_come_in_any_order(void **state)
+{
+	(void)state;
+	say(3, REPLICA_COMPLETE, 0, 0, 0, "");
+	say(3, REPLICA_LARGE_END, 1, 0, 6, "");
+	say(3, REPLICA_LARGE, 1, 3, 6, "def");
+	say(3, REPLICA_LARGE, 1, 0, 6, "abc");
+	say(3, REPLICA_LARGE, 2, 3, 6, "def");
+	say(3, REPLICA_LARGE_END, 2, 0, 6, "");
+	say(3, REPLICA_LARGE, 2, 0, 6, "abc");
+	say(3, REPLICA_LARGE_END, 2, 0, 6, "");
+	say(3, REPLICA_LARGE_END, 3, 0, 6, "");
+	run();
+	holds("large/0000000000001", 0, "abcdef");
+	holds("large/0000000000002", 0, "abcdef");
+	assert_false(there("large/0000000000003"));
+}
+
 static void an_empty_stream_is_an_empty_queue(void **state)
 {
 	(void)state;
@@ -197,6 +216,7 @@ int main(void)
 		TEST(of_an_epoch_that_has_only_begun_what_is_new_counts),
 		TEST(of_a_former_life_nothing_counts),
 		TEST(a_large_file_without_its_end_is_not_there),
+		TEST(pieces_of_a_large_file_come_in_any_order),
 		TEST(an_empty_stream_is_an_empty_queue),
 		TEST(a_queue_that_is_past_is_put_aside_and_a_new_life_begins),
 	};
