@@ -304,7 +304,7 @@ static bool waits_for_beat(struct replica *r)
 {
 	if (r->phase != PHASE_RUNNING || r->loop->now_ms < r->beat_ms || !wants_to_send(r))
 		return false;
-	if (!r->beating)
+	if (!r->beating && r->beat_tries == 0)
 		replica_note_beat(r);
 	return true;
 }

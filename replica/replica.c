@@ -203,7 +203,8 @@ void replica_note_beat(struct replica *r)
 /* The stream's last message bears the last beat, also when nothing else comes for hours. */
 static void note_beat_when_due(struct replica *r)
 {
-	if (!r->beating && r->sent && r->loop->now_ms >= r->beat_ms - BEAT_EARLY_MS)
+	const bool due = r->sent && r->loop->now_ms >= r->beat_ms - BEAT_EARLY_MS;
+	if (!r->beating && (due || r->beat_tries > 0))
 		replica_note_beat(r);
 }
 

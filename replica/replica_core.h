@@ -62,6 +62,7 @@ struct replica {
 	struct replica_epoch row; /* of this epoch: the stream says so, too */
 	struct epoch_own own;	  /* with the last beat that was noted */
 	bool beating;		  /* the next one is being noted */
+	int beat_tries;		  /* it could not be, so often, one after the other */
 	bool sent;		  /* something bears this one, but for a beat alone */
 	int64_t beat_ms;	  /* loop's clock: nothing is sent after it that bears this one */
 	uint64_t acked;		  /* the highest sequence that was acknowledged, */

@@ -15,8 +15,8 @@
 /* A stop waits no longer for what is missing; and one after which another node is to have the queue. */
 enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
 
-/* So long a beat is borne by what is sent. One that can't be noted is gone on without for as long. */
-enum { BEAT_MS = 2000 };
+/* So long a beat is borne by what is sent. One that can't be noted, in so many tries of a tick each, is gone on without for as long. */
+enum { BEAT_MS = 2000, BEAT_TRIES = 10 };
 
 static void add_segment(struct replica *r, struct replicate *n)
 {
@@ -307,6 +307,19 @@ static void take_refusal(struct replica *r, const struct nats_link_note *n)
 	replica_failed(r, n->error);
 }
 
+/* Without it all that is sent would bear one that a backup may have, so that it waits for some tries. */
+static void hear_beat(struct replica *r, uint32_t beat)
+{
+	const bool noted = beat > r->own.beat;
+	r->beating = false;
+	r->beat_tries = noted || r->beat_tries == BEAT_TRIES ? 0 : r->beat_tries + 1;
+	if (r->beat_tries > 0)
+		return;
+	r->beat_ms = r->loop->now_ms + BEAT_MS;
+	if (noted)
+		pump_beat(r, beat);
+}
+
 static void hear_link(struct replica *r, struct nats_link_note *n)
 {
 	switch ((enum nats_link_note_type)n->note.type) {
@@ -328,10 +341,7 @@ static void hear_link(struct replica *r, struct nats_link_note *n)
 			take_acknowledgement(r, n);
 		break;
 	case NATS_LINK_BEAT:
-		r->beating = false;
-		r->beat_ms = r->loop->now_ms + BEAT_MS;
-		if (n->beat > r->own.beat)
-			pump_beat(r, n->beat);
+		hear_beat(r, n->beat);
 		break;
 	case NATS_LINK_PURGED:
 		hear_purged(r, n);

@@ -102,12 +102,8 @@ int adoption_end(int folder)
 	return disk_sync(folder) == 0 ? 0 : errno;
 }
 
-void adoption_release(struct spool *s)
+static void release_stubs(struct spool *s)
 {
-	int error = adoption_end(s->folder);
-	s->released = !s->recovered;
-	if (error)
-		log_event(LOG_LEVEL_ERROR, "adopting_left", "error", strerror(error), NULL);
 	struct catalog_at at = catalog_from(&s->catalog, 0);
 	for (struct stub *stub; (stub = catalog_step(&s->catalog, &at));) {
 		if (stub->state != STUB_ADOPTED)
@@ -120,15 +116,36 @@ void adoption_release(struct spool *s)
 	s->more = true;
 }
 
-void adoption_disown(struct spool *s, struct spool_disown *d)
+void adoption_release(struct spool *s)
+{
+	int error = adoption_end(s->folder);
+	s->released = !s->recovered;
+	if (error)
+		log_event(LOG_LEVEL_ERROR, "adopting_left", "error", strerror(error), NULL);
+	release_stubs(s);
+}
+
+/* Where the file could not be read at the start all of the queue waits as if it had been taken, our own mail, too. */
+static bool give_back_noted(struct spool *s)
 {
 	struct stub *stub;
-	for (uint64_t id = 0; (stub = catalog_next(&s->catalog, id)) != NULL;) {
+	struct adoption noted;
+	bool read = adoption_read(&noted, s->folder);
+	for (uint64_t id = 0; read && (stub = catalog_next(&s->catalog, id)) != NULL;) {
 		id = stub->id;
-		if (stub->state == STUB_ADOPTED)
+		if (stub->state == STUB_ADOPTED && adoption_has(&noted, id))
 			op_give_back(s, stub);
 	}
+	adoption_fini(&noted);
+	return read;
+}
+
+void adoption_disown(struct spool *s, struct spool_disown *d)
+{
 	/* The file is what tells them from ours, so it goes when they have gone. */
-	d->done = s->recovered && commit_now(s) && adoption_end(s->folder) == 0;
+	d->done =
+		s->recovered && give_back_noted(s) && commit_now(s) && adoption_end(s->folder) == 0;
+	if (d->done)
+		release_stubs(s);
 	loop_post(d->reply_to, &d->note);
 }

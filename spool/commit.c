@@ -16,14 +16,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
- * is synced before, so that no record can be lost that another one has made needless. Compaction asks
- * for a sync itself (commit_now()). */
+/* Whether qmgr or a client waits for this to be on stable storage. A start is, before the delivery begins: else a power
+ * failure behind that would leave no trace of it. Compaction asks for a sync itself (commit_now()). */
 static bool needs_sync(const struct op *op)
 {
-	return op->kind == OP_STORE || op->kind == OP_DELIVERED ||
-	       (op->kind == OP_FINISH && op->delivers) ||
-	       (op->kind == OP_START && op->stub->unsettled);
+	return op->kind == OP_STORE || op->kind == OP_START || op->kind == OP_DELIVERED ||
+	       (op->kind == OP_FINISH && op->delivers);
 }
 
 static bool write_all(struct spool *s, bool *sync)

@@ -297,12 +297,30 @@ static void act_backup(void)
 	pass(BEAT_US, SLACK_US);
 }
 
+static bool row_of(const char *node, struct replica_epoch *e)
+{
+	char token[REPLICA_TOKEN];
+	const struct jetstream_stream *s = jetstream_find("KV_" REPLICA_BUCKET);
+	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(node, token));
+	const struct jetstream_message *m = s ? jetstream_last(s, subject) : NULL;
+	free(subject);
+	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
+}
+
+/* And nobody has taken that since, which it has not seen yet. */
+static bool has_epoch(struct machine *m)
+{
+	struct replica_epoch e;
+	return m->state == MACHINE_SERVES && machine_fence_open(m) && row_of(m->name, &e) &&
+	       e.state == REPLICA_UP;
+}
+
 /* Where no other node has an epoch, nobody may take what this one leaves. */
 static bool may_leave(const struct machine *m)
 {
 	for (int i = 0; i < machines; i++)
 		if (&machine[i] != m && !machine[i].gone && !machine[i].full && !fibers_paused(i) &&
-		    machine[i].state == MACHINE_SERVES && machine_fence_open(&machine[i]))
+		    has_epoch(&machine[i]))
 			return !m->gone;
 	return false;
 }
@@ -473,16 +491,6 @@ static void act_vanish(void)
 		machine_start(&machine[i]);
 	}
 	jetstream_begin();
-}
-
-static bool row_of(const char *node, struct replica_epoch *e)
-{
-	char token[REPLICA_TOKEN];
-	const struct jetstream_stream *s = jetstream_find("KV_" REPLICA_BUCKET);
-	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(node, token));
-	const struct jetstream_message *m = s ? jetstream_last(s, subject) : NULL;
-	free(subject);
-	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
 }
 
 static void write_row(const char *node, const struct replica_epoch *e)

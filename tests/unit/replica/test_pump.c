@@ -380,10 +380,30 @@ static void where_none_can_be_noted_it_goes_without(void **state)
 	r.beat_ms = r.loop->now_ms;
 	name_large(false);
 	pump(&r);
+	for (int again = 0; again < 10; again++) {
+		hear_of_beat(0);
+		pump(&r);
+		assert_int_equal(nats.published, 0);
+		replica_note_beat(&r);
+	}
 	hear_of_beat(0);
 	pump(&r);
-	assert_int_equal(nats.noted, 1);
+	assert_int_equal(nats.noted, 11);
 	assert_int_equal(nats.published, 2);
+}
+
+static void one_that_is_noted_at_last_is_borne(void **state)
+{
+	(void)state;
+	r.beat_ms = r.loop->now_ms;
+	name_large(false);
+	pump(&r);
+	hear_of_beat(0);
+	replica_note_beat(&r);
+	hear_of_beat(1);
+	pump(&r);
+	assert_int_equal(r.own.beat, 1);
+	assert_int_equal(nats.published, 3); /* the beat, the bytes, and that these are all */
 }
 
 /* It was noted with its epoch, perhaps long before that could be taken. */
@@ -460,6 +480,7 @@ int main(void)
 		TEST(what_follows_a_pause_waits_until_a_beat_is_noted),
 		TEST(so_does_what_an_epoch_begins_with),
 		TEST(where_none_can_be_noted_it_goes_without),
+		TEST(one_that_is_noted_at_last_is_borne),
 		TEST(nothing_is_noted_where_nothing_is_sent),
 		TEST(the_log_waits_for_large_content_that_was_there_before_it),
 	};

@@ -138,6 +138,25 @@ static void what_is_disowned_is_gone_also_after_a_crash(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
+/* All of the queue waits then: it is not known what is this node's. */
+static void what_is_disowned_after_an_unread_list_is_what_it_names(void **state)
+{
+	(void)state;
+	adopt(0, 0, false);
+	uint64_t own = harness_store(&h, 1, 100);
+	harness_crash(&h);
+	harness_shell("cd '%s' && mv adopting list && mkdir adopting", h.conf->spool, "");
+	harness_open(&h);
+	harness_credit(&h, 10);
+	harness_recovered(&h, 2);
+	assert_int_equal(queue_of(own), SPOOL_HOLD);
+	harness_shell("cd '%s' && rmdir adopting && mv list adopting", h.conf->spool, "");
+	disown_all();
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, own);
+	assert_int_equal(harness_count(&h), 1);
+}
+
 /* The first one stays, and keeps the records of what is given back beside it. */
 static void what_was_given_back_may_be_adopted_again(void **state)
 {
@@ -287,6 +306,7 @@ int main(void)
 		HARNESS_TEST(what_is_adopted_waits_until_it_is_released),
 		HARNESS_TEST(after_a_start_it_still_waits),
 		HARNESS_TEST(what_is_disowned_is_gone_also_after_a_crash),
+		HARNESS_TEST(what_is_disowned_after_an_unread_list_is_what_it_names),
 		HARNESS_TEST(what_was_given_back_may_be_adopted_again),
 		HARNESS_TEST(what_is_done_at_last_stays_done),
 		HARNESS_TEST(large_content_that_was_given_back_comes_again),
