@@ -138,6 +138,21 @@ static void what_is_disowned_is_gone_also_after_a_crash(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
+static void what_is_on_its_way_is_disowned_too(void **state)
+{
+	(void)state;
+	harness_recovered(&h, 0);
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	uint64_t id = s->envelope->id;
+	s->adopted = true;
+	note(&id, 1);
+	loop_post(spool_loop(h.spool), &s->note);
+	disown_all();
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 0);
+}
+
 /* All of the queue waits then: it is not known what is this node's. */
 static void what_is_disowned_after_an_unread_list_is_what_it_names(void **state)
 {
@@ -306,6 +321,7 @@ int main(void)
 		HARNESS_TEST(what_is_adopted_waits_until_it_is_released),
 		HARNESS_TEST(after_a_start_it_still_waits),
 		HARNESS_TEST(what_is_disowned_is_gone_also_after_a_crash),
+		HARNESS_TEST(what_is_on_its_way_is_disowned_too),
 		HARNESS_TEST(what_is_disowned_after_an_unread_list_is_what_it_names),
 		HARNESS_TEST(what_was_given_back_may_be_adopted_again),
 		HARNESS_TEST(what_is_done_at_last_stays_done),
