@@ -142,7 +142,7 @@ static bool give_back_noted(struct spool *s)
 
 void adoption_disown(struct spool *s, struct spool_disown *d)
 {
-	/* What was to be stored before is in the queue then. The file is what tells them from ours, so it goes when they have gone. */
+	/* All that was to be stored before is in the queue then. The file is what tells them from ours, so it goes when they have gone. */
 	d->done = s->recovered && s->syncing == 0 && commit_now(s) && give_back_noted(s) &&
 		  commit_now(s) && adoption_end(s->folder) == 0;
 	if (d->done)
