@@ -40,7 +40,8 @@
  *
  * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
  * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote
- * that: it comes from a backup, or is a copy. None is borne for longer than two seconds: what follows a pause waits for the next.
+ * that: it comes from a backup, or is a copy. None is borne for longer than two seconds: what follows a pause waits for the next,
+ * and goes without for as long if the disk takes none in half a second.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Bytes in, numbers out.

@@ -215,13 +215,13 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 		is->last = info->State.LastSeq;
 	if (s == NATS_OK && info->State.Lost)
 		is->lost = (uint64_t)info->State.Lost->MsgsLen;
-	if (s == NATS_OK && is_anothers(info->Config, claim))
+	if (is->fresh)
+		s = write_claim(n, NULL, name, subjects, text);
+	else if (s == NATS_OK && is_anothers(info->Config, claim))
 		s = NATS_ILLEGAL_STATE;
-	else if (s == NATS_OK && takes_only(info->Config, subjects) &&
-		 has_description(info->Config, text))
-		s = NATS_OK;
-	else if (s == NATS_OK || is->fresh)
-		s = write_claim(n, is->fresh ? NULL : info->Config, name, subjects, text);
+	else if (s == NATS_OK &&
+		 !(takes_only(info->Config, subjects) && has_description(info->Config, text)))
+		s = write_claim(n, info->Config, name, subjects, text);
 	jsStreamInfo_Destroy(info);
 	free(text);
 	free(subjects);

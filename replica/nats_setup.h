@@ -47,7 +47,8 @@ struct nats_stream {
 natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *claim,
 			     struct nats_stream *);
 /* Have the stream of this node, which takes what is of that epoch and nothing else, and says who has the queue.
- * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). */
+ * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). NATS_TIMEOUT: no answer, or
+ * the epoch of this node is over (base/fence.h); then nothing is written. */
 
 /* Whoever renews an epoch beside it waits for a part of wait_ms only: another server's streams may be those that do not
  * answer. */

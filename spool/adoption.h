@@ -57,6 +57,7 @@ struct spool_disown {
 };
 
 void adoption_disown(struct spool *, struct spool_disown *);
-/* spool: all that is STUB_ADOPTED goes, synced. Not done: the disk fails, or recovery has not ended; ask again. */
+/* spool: of all that is STUB_ADOPTED what the file names goes, synced; the rest is this node's, and is worked on. Not done: the disk
+ * fails, the file can't be read, large content is being synced, or recovery has not ended; ask again. */
 
 #endif

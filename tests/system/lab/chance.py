@@ -282,7 +282,7 @@ class Chance:
             host.behaviour.rules = [UNKNOWN]
         if self.filter:
             self.filter.behave()
-        for name in ("queue_minfree", "suppress", "content_memory_limit"):
+        for name in (name for kind, name, _ in SETTINGS if kind == "settings"):
             self.relay.config.settings.pop(name, None)
         self.relay.config.queue = dict(BASE)
         self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms"}
@@ -341,8 +341,9 @@ class _Ledger:
         self.ids_of.setdefault(tag, set()).add(id_)
 
     def _take_message(self, one):
-        replies = one.reply.splitlines()
-        taken = [to for to, reply in zip(one.recipients, replies * (1 if len(replies) > 1 else len(one.recipients))) if reply[:1] not in ("4", "5")]
+        replies = one.reply.split("\n")  # one for each recipient with LMTP; "" where the connection broke instead
+        of_all = replies if len(replies) > 1 else replies * len(one.recipients)
+        taken = [to for to, reply in zip(one.recipients, of_all) if reply[:1] not in ("4", "5")]
         if not taken:
             return
         tag = re.search(rb"Message-ID: <(\w+)@", one.content)[1].decode()
