@@ -53,7 +53,7 @@ def test_a_policy_holds_for_domains_that_idna_refuses(lab):
     world.send(*names)
     for name in names:
         assert world.became("deferred", name)["dsn"] == "4.7.4"
-        assert world.relay.events("mta_sts", domain=f"{name}.test")
+        world.relay.wait_event("mta_sts", domain=f"{name}.test")
     assert not world.sinks[CLEAR].messages
 
 
