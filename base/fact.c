@@ -134,11 +134,6 @@ bool fact_parse_part(struct fact *f, const char *name, const char *value, int64_
 	return false;
 }
 
-void fact_put_value(struct buf *to, const struct fact_part *p)
-{
-	buf_printf(to, "%" PRId64 "\t%s\t%s", p->stamp, p->node, p->text);
-}
-
 struct fact_probe *fact_probe_new(const char *key, struct loop *reply_to)
 {
 	struct fact_probe *p = mem_zalloc(sizeof *p);

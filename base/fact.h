@@ -85,10 +85,8 @@ struct fact *fact_copy(const struct fact *, unsigned parts, enum fact_note);
 const char *fact_part_name(enum fact_which);
 
 bool fact_parse_part(struct fact *, const char *name, const char *value, int64_t wall_ms);
-/* "STAMP<TAB>NODE<TAB>TEXT", as fact_put_value() writes it. False: it makes no sense, or is of a part that a newer
- * version has, or comes from a clock that is more than a minute ahead. */
-
-void fact_put_value(struct buf *to, const struct fact_part *);
+/* "STAMP<TAB>NODE<TAB>TEXT", as cluster/facts.c has Redis keep it. False: it makes no sense, or is of a part that a
+ * newer version has, or comes from a clock that is more than a minute ahead. */
 
 struct fact_probe {
 	struct note note;

@@ -72,11 +72,6 @@ void metric_cell_set(struct metric_cell *c, int64_t n)
 	atomic_store_explicit(&c->value, n, memory_order_relaxed);
 }
 
-int64_t metric_cell_swap(struct metric_cell *c, int64_t n)
-{
-	return atomic_exchange_explicit(&c->value, n, memory_order_relaxed);
-}
-
 const struct metric_cell *metric_cell_next(enum metric_family f, const struct metric_cell *c)
 {
 	return atomic_load_explicit(c ? &((struct metric_cell *)c)->next : &families[f],

@@ -248,7 +248,6 @@ struct metric_cell *metric_cell(enum metric_family, const char *first, const cha
 
 void metric_cell_add(struct metric_cell *, int64_t);
 void metric_cell_set(struct metric_cell *, int64_t);
-int64_t metric_cell_swap(struct metric_cell *, int64_t); /* returns what it was */
 /* Of a gauge. METRIC_GONE: there is no such thing any more, and it is not printed. */
 
 #define METRIC_GONE INT64_MIN

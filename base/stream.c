@@ -265,8 +265,3 @@ bool stream_tls_impossible(const struct stream *s)
 {
 	return s->tls_impossible;
 }
-
-bool stream_connect_refused(const struct stream *s)
-{
-	return s->failed && !s->connected;
-}

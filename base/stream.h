@@ -112,11 +112,9 @@ void stream_watch_handshake(struct stream *,
 SSL *stream_ssl(const struct stream *);		 /* NULL when plain */
 const char *stream_error(const struct stream *); /* a sentence, without the peer's name */
 bool stream_starved(const struct stream *);	 /* the system had no socket for stream_connect() */
-bool stream_connect_refused(const struct stream *); /* the error came before STREAM_CONNECTED */
 bool stream_tls_impossible(const struct stream *);
 /* The error is what TLS makes of the two: an alert, nothing in common, bytes that are no TLS. An end or a reset, which
  * may be chance, is none. */
-void stream_peer(const struct stream *, union address *);
 void stream_local(const struct stream *, union address *);
 
 void stream_when_closed(struct stream *, void (*closed)(void *owner), void *owner);

@@ -4,7 +4,7 @@
  *	                                            stream_handshake()
  *
  * OWNERSHIP  stream.c makes and frees; the callback may call stream_free() at any time, so that
- *            after stream_emit() has returned false, a stream must not be touched.
+ *            after emit_event() has returned false, a stream must not be touched.
  * THREAD     The loop's.
  * SEE        stream.h.
  */
@@ -94,9 +94,6 @@ void stream_bury(struct stream *);	   /* give a dead one's memory back, if no ca
 void stream_on_ready(struct ev_loop *, ev_io *, int revents);
 void stream_on_kick(struct ev_loop *, ev_io *, int revents);
 void stream_on_deadline(void *owner);
-
-bool stream_emit(struct stream *, enum stream_event);
-/* Call the owner. False: the stream is not the owner's any more, and may be gone. */
 
 void stream_fail(struct stream *, const char *what, const char *why);
 /* Remember the first fault; STREAM_ERROR follows from the loop. */

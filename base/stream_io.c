@@ -255,14 +255,6 @@ int stream_open_socket(struct stream *s, const union address *to, const union ad
 	return fd;
 }
 
-void stream_peer(const struct stream *s, union address *a)
-{
-	socklen_t len = sizeof *a;
-	memset(a, 0, sizeof *a);
-	if (s->fd >= 0)
-		getpeername(s->fd, &a->sa, &len);
-}
-
 void stream_local(const struct stream *s, union address *a)
 {
 	socklen_t len = sizeof *a;

@@ -37,7 +37,7 @@ void stream_bury(struct stream *s)
 	}
 }
 
-bool stream_emit(struct stream *s, enum stream_event event)
+static bool emit_event(struct stream *s, enum stream_event event)
 {
 	assert(!s->dead && s->state != STREAM_LINGERING);
 	s->depth++;
@@ -143,12 +143,12 @@ static bool read_some(struct stream *s)
 		size_t got = 0;
 		more = fill_input(s, &got);
 		total += got;
-		if (got > 0 && !stream_emit(s, STREAM_DATA))
+		if (got > 0 && !emit_event(s, STREAM_DATA))
 			return false;
 	}
 	if (s->eof && !s->eof_told) {
 		s->eof_told = true;
-		return stream_emit(s, STREAM_EOF);
+		return emit_event(s, STREAM_EOF);
 	}
 	/* Bytes that OpenSSL holds already are not announced again by the socket. */
 	if (more && s->ssl && may_read(s) && SSL_has_pending(s->ssl))
@@ -196,7 +196,7 @@ static void end_connecting(struct stream *s)
 	}
 	stream_move(s, STREAM_PLAIN);
 	s->connected = true;
-	if (stream_emit(s, STREAM_CONNECTED))
+	if (emit_event(s, STREAM_CONNECTED))
 		settle_stream(s);
 }
 
@@ -205,7 +205,7 @@ static void shake_hands(struct stream *s)
 	enum stream_io io = stream_handshake(s);
 	if (io == STREAM_IO_DONE) {
 		stream_move(s, STREAM_SECURE);
-		if (!stream_emit(s, STREAM_TLS))
+		if (!emit_event(s, STREAM_TLS))
 			return;
 		ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM); /* data may have come with it */
 	}
@@ -264,14 +264,14 @@ static void tell_failure(struct stream *s)
 	}
 	s->error_told = true;
 	stream_set_watchers(s);
-	stream_emit(s, STREAM_ERROR);
+	emit_event(s, STREAM_ERROR);
 }
 
 static void transfer_bytes(struct stream *s)
 {
 	if (!s->gathered)
 		stream_send_out(s);
-	if (has_drained(s) && !stream_emit(s, STREAM_DRAINED))
+	if (has_drained(s) && !emit_event(s, STREAM_DRAINED))
 		return;
 	if (may_read(s) && !read_some(s))
 		return;
@@ -311,7 +311,7 @@ void stream_on_kick(struct ev_loop *ev, ev_io *w, int revents)
 	magic_check(s, STREAM_MAGIC);
 	if (s->offer && !s->failed && !s->paused && s->state != STREAM_LINGERING) {
 		s->offer = false;
-		if (buf_len(&s->in) > 0 && !stream_emit(s, STREAM_DATA))
+		if (buf_len(&s->in) > 0 && !emit_event(s, STREAM_DATA))
 			return;
 	}
 	go_on(s);
@@ -323,6 +323,6 @@ void stream_on_deadline(void *owner)
 	magic_check(s, STREAM_MAGIC);
 	if (s->state == STREAM_LINGERING)
 		stream_free(&s);
-	else if (stream_emit(s, STREAM_TIMEOUT))
+	else if (emit_event(s, STREAM_TIMEOUT))
 		settle_stream(s);
 }

@@ -88,11 +88,6 @@ void tls_authorities_free(struct tls_authorities **ap)
 	*ap = NULL;
 }
 
-int tls_authorities_count(const struct tls_authorities *a)
-{
-	return a->n;
-}
-
 const char *tls_verified_word(enum tls_verified v)
 {
 	static const char *const words[] = {

@@ -44,7 +44,6 @@ struct tls_authorities *tls_authorities_new(const char *path, struct buf *error)
 /* All certificates in a PEM file, or in the files of a folder. NULL: there are none, or it can't be read. */
 
 void tls_authorities_free(struct tls_authorities **);
-int tls_authorities_count(const struct tls_authorities *);
 
 enum tls_verified tls_verify(SSL *, const struct tls_authorities *, const char *items,
 			     struct buf *why);

@@ -36,7 +36,6 @@ struct nexthop {
 	struct transport *elsewhere; /* known: its provider wants this one; or NULL */
 	bool by_mx;		     /* MTA-STS may say something of it */
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
-	bool exempt;		/* but must not: for reports on TLS (RFC 8460 3) */
 	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;

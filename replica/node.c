@@ -261,13 +261,6 @@ static void try_to_start(struct node *n)
 	}
 }
 
-bool node_holds(const struct node *n)
-{
-	const struct roster_row *row = roster_find(&n->roster, n->name);
-	return row && row->is.epoch == n->row.epoch && row->is.life == n->own.life &&
-	       row->is.state == REPLICA_UP;
-}
-
 /* The row as it is in the bucket says whether an unanswered write of ours was done. Only one that says so puts
  * the queue aside: that can't be taken back, and what is restored, cloned or written by hand says something else. */
 static void judge_own_row(struct node *n)

@@ -84,8 +84,6 @@ bool node_row_is_right(struct node *, const char *of, const struct roster_row *)
 /* As far as the stream of that queue knows; row NULL: there is none. False: it is written anew from what the stream says, or
  * nobody knows: ask again at the next look. */
 
-bool node_holds(const struct node *); /* our row, as it was read last, is the one that we wrote */
-
 bool node_has_others(const struct node *); /* some other node lives, as far as is known */
 
 bool node_has_room(struct node *, const struct roster_row *, uint64_t *needed, int64_t *there);

@@ -84,7 +84,7 @@ void replica_again(struct replica *r)
 		r->again_ms = AGAIN_MOST_MS;
 }
 
-void replica_drop_tickets(struct replica *r)
+static void drop_tickets(struct replica *r)
 {
 	list_each (link, tmp, &r->tickets) {
 		struct ticket *t = list_entry(link, struct ticket, link);
@@ -115,7 +115,7 @@ static void turn_away(struct replica *r, bool away)
 	if (away) {
 		goals_fini(&r->missed);
 		goals_set(&r->missed, &r->copies, COPY_OLDER);
-		replica_drop_tickets(r); /* what is still waited for is asked for again */
+		drop_tickets(r); /* what is still waited for is asked for again */
 	}
 	list_each (link, tmp, &r->tickets)
 		list_entry(link, struct ticket, link)->since_ms = r->loop->now_ms;
@@ -340,7 +340,7 @@ void replica_free(struct replica **rp)
 	r->closing = true;
 	nats_link_free(&r->link);
 	loop_free(&r->loop);
-	replica_drop_tickets(r);
+	drop_tickets(r);
 	orders_fini(&r->orders);
 	flight_drop(&r->flight);
 	copies_fini(&r->copies);

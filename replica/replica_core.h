@@ -136,7 +136,6 @@ bool pump_fits(
 	const struct replica *); /* what is missing, in the room that is kept; and it frees some */
 
 void replica_notes_receive(void *replica, struct note *);
-void replica_drop_tickets(struct replica *);
 
 void replica_tell_spool(struct replica *, bool alone);
 /* Whether the copy is away; alone: deliveries begin all the same. It answers, if they do not. */

@@ -35,7 +35,7 @@ static const struct conf_row row_rows[] = {SCENARIO_ROW(ROW)};
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
-const struct conf_section scenario_sections[] = {
+static const struct conf_section sections[] = {
 	{"simulation", false, sizeof(struct scenario_simulation), ROWS(simulation_rows), ""},
 	{"redis", false, sizeof(struct scenario_redis), ROWS(redis_rows), ""},
 	{"arrival", true, sizeof(struct scenario_arrival), ROWS(arrival_rows), ""},
@@ -44,12 +44,17 @@ const struct conf_section scenario_sections[] = {
 	{"row", true, sizeof(struct scenario_row), ROWS(row_rows), ""},
 };
 
+static const struct conf_section *section_of(int kind)
+{
+	return &sections[kind - CONF_KINDS];
+}
+
 /* Of sluice.conf what bears upon the scheduler. */
 static void list_sections(const struct conf_section **all)
 {
 	static const struct conf_section outside = {"", false, 0, 0, NULL, ""};
 	for (int kind = 0; kind < SCENARIO_KINDS; kind++)
-		all[kind] = kind < CONF_KINDS ? NULL : scenario_section(kind);
+		all[kind] = kind < CONF_KINDS ? NULL : section_of(kind);
 	all[CONF_KIND_GLOBAL] = &outside;
 	all[CONF_KIND_TRANSPORT] = &conf_sections[CONF_KIND_TRANSPORT];
 	all[CONF_KIND_ROUTE] = &conf_sections[CONF_KIND_ROUTE];
@@ -99,7 +104,7 @@ static size_t count_sections(const struct conf_file *from, int kind)
 static void build_titled(struct scenario *s, int kind, const struct conf_file *from,
 			 struct conf_lines *lines, struct conf_faults *faults)
 {
-	const struct conf_section *section = scenario_section(kind);
+	const struct conf_section *section = section_of(kind);
 	int *n;
 	void **array = array_of(s, kind, &n);
 	*array = mem_zalloc((count_sections(from, kind) + 1) * section->size);
@@ -125,7 +130,7 @@ static void build_single(struct scenario *s, int kind, void *to, const struct co
 	for (int i = 0; i < from->nblock; i++)
 		if (from->block[i].kind == kind)
 			block = &from->block[i];
-	conf_build_section(block, scenario_section(kind), to, s->file, lines, faults);
+	conf_build_section(block, section_of(kind), to, s->file, lines, faults);
 }
 
 static void build_scenario(struct scenario *s, const struct conf_file *from,
@@ -194,7 +199,7 @@ struct scenario *scenario_read(const char *file, struct buf *errors)
 
 static void free_section(int kind, void *section)
 {
-	const struct conf_section *of = scenario_section(kind);
+	const struct conf_section *of = section_of(kind);
 	for (int i = 0; i < of->nrow; i++)
 		conf_value_free(&of->row[i], conf_place(section, &of->row[i]));
 	if (of->titled)
@@ -246,8 +251,7 @@ void scenario_free(struct scenario **sp)
 		int *n;
 		void **array = array_of(s, kind, &n);
 		for (int i = 0; i < *n; i++)
-			free_section(kind,
-				     (char *)*array + (size_t)i * scenario_section(kind)->size);
+			free_section(kind, (char *)*array + (size_t)i * section_of(kind)->size);
 		free(*array);
 	}
 	conf_unref(s->conf);

@@ -20,13 +20,6 @@ enum scenario_kind {
 	SCENARIO_KINDS
 };
 
-extern const struct conf_section scenario_sections[SCENARIO_KINDS - CONF_KINDS];
-
-static inline const struct conf_section *scenario_section(int kind)
-{
-	return &scenario_sections[kind - CONF_KINDS];
-}
-
 void scenario_check(struct scenario *, const struct conf_lines *, struct conf_faults *);
 
 void scenario_check_nodes(const struct scenario *, const struct conf_lines *, struct conf_faults *);

@@ -164,7 +164,6 @@ void tally_window(struct tally *, const char *key, int window);
 void tally_begun(struct tally_site *, int64_t now_us); /* a delivery */
 
 void tally_end_windows(struct tally *); /* the run is over */
-void tally_sample(struct tally *, const char *key, const struct sample *);
 void tally_add(struct tally *, const char *key, const struct sample *);
 /* One node's; tally_added() samples the sums. */
 

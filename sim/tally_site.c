@@ -144,7 +144,7 @@ static void note_most(struct tally_site *s, const struct sample *sample)
 	}
 }
 
-void tally_sample(struct tally *t, const char *key, const struct sample *sample)
+static void add_sample(struct tally *t, const char *key, const struct sample *sample)
 {
 	struct tally_site *s = tally_site(t, key);
 	note_most(s, sample);
@@ -179,7 +179,7 @@ void tally_added(struct tally *t, int64_t at_ms)
 		if (s->sum.waiting == 0 || s->sum.at_ms != at_ms)
 			s->slack_window = at_ms * 1000 / TALLY_WINDOW_US;
 		if (s->sum.at_ms == at_ms)
-			tally_sample(t, s->key, &s->sum);
+			add_sample(t, s->key, &s->sum);
 	}
 }
 

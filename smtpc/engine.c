@@ -12,6 +12,11 @@ enum {
 	LISTEN_MS = 5000, /* behind a 421 */
 };
 
+static void engine_say_nothing(struct engine *e)
+{
+	(void)e;
+}
+
 /* The command of each state. */
 static void (*const say_in[])(struct engine *) = {
 #define X(state, text, what, ...) engine_say_##what,
@@ -112,11 +117,6 @@ void engine_input(struct engine *e, struct buf *in)
 void engine_resume(struct engine *e)
 {
 	say_in[e->state](e);
-}
-
-void engine_say_nothing(struct engine *e)
-{
-	(void)e;
 }
 
 void engine_give(struct engine *e, struct delivery *d)

@@ -30,7 +30,6 @@ EXPECTED_KINDS(X)
 #undef X
 
 /* The command of a state when nothing stands in the way. */
-void engine_say_nothing(struct engine *);
 void engine_say_hello(struct engine *);
 void engine_say_starttls(struct engine *);
 void engine_say_auth(struct engine *);

@@ -126,10 +126,19 @@ static enum alias_learnt go_on(struct alias_learning *l)
 	return so_far;
 }
 
+static void stop_asking(struct alias_learning *l)
+{
+	if (l->asked)
+		socketmap_forget(l->by.maps, l->asked);
+	l->asked = 0;
+	conf_unref(l->by.conf);
+	l->by = (struct alias_learner){0};
+}
+
 static void conclude_learning(struct alias_learning *l, bool failed)
 {
 	struct alias_learner by = l->by;
-	alias_learn_stop(l);
+	stop_asking(l);
 	by.learnt(by.owner, failed);
 }
 
@@ -166,22 +175,13 @@ enum alias_learnt alias_learn(struct alias_learning *l, const struct alias_learn
 	l->begun_ms = clock_steady_ms();
 	enum alias_learnt so_far = go_on(l);
 	if (so_far != ALIAS_WAITS)
-		alias_learn_stop(l);
+		stop_asking(l);
 	return so_far;
-}
-
-void alias_learn_stop(struct alias_learning *l)
-{
-	if (l->asked)
-		socketmap_forget(l->by.maps, l->asked);
-	l->asked = 0;
-	conf_unref(l->by.conf);
-	l->by = (struct alias_learner){0};
 }
 
 void alias_learn_end(struct alias_learning *l)
 {
-	alias_learn_stop(l);
+	stop_asking(l);
 	alias_heard_forget(&l->heard);
 	budget_charge(&l->charged, 0);
 }

@@ -25,10 +25,16 @@ static void answer_worker(struct thread_pool_job *job)
 	wait_answer_post(&of_job(job)->answer);
 }
 
+static void free_auth_check(struct auth_check *c)
+{
+	user_value_fini(&c->user);
+	mem_free_secret(c->password);
+	free(c);
+}
+
 static void free_answer(struct wait_answer *a)
 {
-	struct auth_check *c = (struct auth_check *)a;
-	auth_check_free(&c);
+	free_auth_check((struct auth_check *)a);
 }
 
 struct auth_check *auth_check_new(struct loop *reply_to)
@@ -45,17 +51,6 @@ bool auth_check_give(struct thread_pool *pool, struct auth_check *c)
 {
 	if (pool && thread_pool_give(pool, &c->job))
 		return true;
-	auth_check_free(&c);
+	free_auth_check(c);
 	return false;
-}
-
-void auth_check_free(struct auth_check **cp)
-{
-	struct auth_check *c = *cp;
-	if (!c)
-		return;
-	user_value_fini(&c->user);
-	mem_free_secret(c->password);
-	free(c);
-	*cp = NULL;
 }

@@ -28,6 +28,4 @@ struct auth_check *auth_check_new(struct loop *reply_to);
 bool auth_check_give(struct thread_pool *, struct auth_check *);
 /* False: there is no room; it is freed. */
 
-void auth_check_free(struct auth_check **);
-
 #endif

@@ -95,8 +95,3 @@ bool landlock_enforce(int rules)
 	errno = saved;
 	return ok;
 }
-
-void landlock_drop(int rules)
-{
-	close(rules);
-}

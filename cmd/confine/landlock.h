@@ -6,7 +6,7 @@
  * are open already stay. A rule stands for what the path led to when it was granted: a file that is
  * replaced by another is another one, so grant its folder.
  *
- * OWNERSHIP  The rule set is a descriptor; landlock_enforce() and landlock_drop() close it.
+ * OWNERSHIP  The rule set is a descriptor; landlock_enforce() closes it.
  * THREAD     landlock_enforce() binds the thread that calls it, and those that it starts afterwards.
  *            It can't be undone, and holds for every program that the process executes.
  * ERRORS     False or -1, and errno.
@@ -37,6 +37,5 @@ bool landlock_grant(int rules, const char *path, enum landlock_right);
 /* False: there is no such file or folder. */
 
 bool landlock_enforce(int rules);
-void landlock_drop(int rules);
 
 #endif

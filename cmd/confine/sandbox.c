@@ -157,7 +157,7 @@ bool sandbox_enter(const struct conf *c, struct buf *error)
 }
 
 /* Landlock has no part in access(2), and all in open(2). */
-bool sandbox_hides(const char *path)
+static bool is_hidden_by_sandbox(const char *path)
 {
 	if (!in_force.files || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
 		return false;
@@ -174,7 +174,7 @@ static void look_at_path(struct sandbox_visitor *v, const char *path, enum landl
 		return; /* not before a start */
 	/* A file that is yet to be made lies in a folder that is there. */
 	char *folder = right == LANDLOCK_READ ? NULL : sandbox_paths_folder(path);
-	if (sandbox_hides(folder ? folder : path))
+	if (is_hidden_by_sandbox(folder ? folder : path))
 		buf_printf(l->says,
 			   "%s: out of the sandbox's reach; to have it opened, stop the relay and "
 			   "start it\n",

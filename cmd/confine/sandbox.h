@@ -36,9 +36,6 @@ bool sandbox_reaches(const struct conf *, bool restart, struct buf *says);
 /* Can all that this configuration names be opened from inside? restart: also what is settled at a
  * start only. False: a line for each fault. Always true outside. */
 
-bool sandbox_hides(const char *path);
-/* Would this file be readable for the user, but for the sandbox? */
-
 void sandbox_hand_over(void);
 /* Leave word of it in the environment, for the program that is executed in this process. */
 

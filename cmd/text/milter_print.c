@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *milter_print_state(const struct milter_row *r)
+static const char *state_word(const struct milter_row *r)
 {
 	if (r->why)
 		return "away";
@@ -81,7 +81,7 @@ void milter_print_list(struct buf *to, const struct milter_row *row, int n)
 		buf_printf(to,
 			   "%-*s %-7s %8" PRId64 " %7" PRId64 " %8" PRId64 " %7" PRId64
 			   " %7" PRId64,
-			   width, r->filter->title, milter_print_state(r), count_answers(r, NULL),
+			   width, r->filter->title, state_word(r), count_answers(r, NULL),
 			   count_answers(r, "reject"), count_answers(r, "tempfail"),
 			   count_answers(r, "discard"), sum_cells(FAMILY_milter_failures, r, NULL));
 		put_cell(to, 8, r, mean_us(r));
@@ -137,8 +137,7 @@ static void put_whose(struct buf *to, const struct milter_row *r)
 
 void milter_print_full(struct buf *to, const struct milter_row *r, int64_t now_ms)
 {
-	buf_printf(to, "%s at %s: %s\n", r->filter->title, r->filter->address,
-		   milter_print_state(r));
+	buf_printf(to, "%s at %s: %s\n", r->filter->title, r->filter->address, state_word(r));
 	buf_puts(to, "  tried now: ");
 	if (r->why)
 		buf_puts(to, r->why);
@@ -160,7 +159,7 @@ void milter_print_json(struct buf *to, const struct milter_row *r)
 	buf_puts(to, "{");
 	json_put_text(to, "milter", r->filter->title);
 	json_put_text(to, "address", r->filter->address);
-	json_put_text(to, "state", milter_print_state(r));
+	json_put_text(to, "state", state_word(r));
 	json_put_text(to, "since",
 		      r->health.since_ms > 0 ? internet_time_text(r->health.since_ms, since)
 					     : NULL);

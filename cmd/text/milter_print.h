@@ -20,9 +20,6 @@ struct milter_row {
 	int64_t took_us; /* what the try took */
 };
 
-const char *milter_print_state(const struct milter_row *);
-/* ready; away; failing: it answers, and its last message failed; unused: no mail passes it. */
-
 void milter_print_list(struct buf *, const struct milter_row *, int n);
 void milter_print_full(struct buf *, const struct milter_row *, int64_t now_ms);
 void milter_print_json(struct buf *, const struct milter_row *); /* one line */

@@ -69,12 +69,20 @@ static struct source_bar bar_of(const struct remembered *r, const struct destdb 
 	return source_bar_kept(&b, destdb_now_ms(db)) ? b : (struct source_bar){0};
 }
 
+static void forget_record(struct destdb *db, const char *key)
+{
+	struct remembered *r;
+	HASH_FIND_STR(db->remembered, key, r);
+	if (r)
+		drop_remembered(db, r);
+}
+
 void remembered_keep(const struct site *s)
 {
 	int64_t first = s->queue.transport->settings->initial_destination_concurrency;
 	bool window = !window_dead(&s->window) && s->window.concurrency != first;
 	if (!window && learnt_pace_rate(&s->own_pace.learnt) <= 0 && !source_keeps(s)) {
-		remembered_forget(s->db, s->key);
+		forget_record(s->db, s->key);
 		return;
 	}
 	struct remembered *r =
@@ -87,7 +95,7 @@ void remembered_keep_provider(const struct provider *p)
 {
 	if (learnt_pace_rate(&p->pacing.learnt) <= 0 &&
 	    !source_bar_kept(&p->bar, destdb_now_ms(p->db))) {
-		remembered_forget(p->db, p->key);
+		forget_record(p->db, p->key);
 		return;
 	}
 	struct remembered *r = remembered_add(p->db, p->key, 0, clock_wall_ms());
@@ -143,14 +151,6 @@ void remembered_age(struct destdb *db)
 	struct remembered *r, *tmp;
 	HASH_ITER(hh, db->remembered, r, tmp)
 	if (is_over(r, clock_wall_ms()))
-		drop_remembered(db, r);
-}
-
-void remembered_forget(struct destdb *db, const char *key)
-{
-	struct remembered *r;
-	HASH_FIND_STR(db->remembered, key, r);
-	if (r)
 		drop_remembered(db, r);
 }
 

@@ -41,7 +41,6 @@ struct remembered *remembered_add(struct destdb *, const char *key, int concurre
 void remembered_age(struct destdb *);
 /* Records that are worth nothing any more are forgotten. */
 
-void remembered_forget(struct destdb *, const char *key);
 int remembered_forget_site(struct destdb *, const char *name);
 /* Of this name or key, from any source where it names none: so many. */
 

@@ -262,7 +262,6 @@ void site_called_back(struct destdb *, struct spool_unpark *);
 void site_try_now(struct site *);
 /* The operator wants its hosts tried, whatever they did before. */
 
-const char *site_health_name(enum site_health);
 const char *site_state_name(const struct site *);
 /* The same; alive it may be "paced" (its hosts have refused more than it gets now), or "limited" (they take no more
  * connections than it has). */

@@ -26,7 +26,7 @@ enum {
 	SLICE_AGAIN_MS = 1000, /* where the last ones have not come to anything */
 };
 
-const char *site_health_name(enum site_health health)
+static const char *health_name(enum site_health health)
 {
 	static const char *const names[] = {
 #define X(health, text) [SITE_##health] = text,
@@ -45,9 +45,8 @@ static void site_health_move(struct site *s, enum site_health to)
 	s->health = to;
 	s->parked.slice = 0;
 	log_event(LOG_LEVEL_INFO, "site", "site", s->name, "transport", s->queue.transport->title,
-		  "state", site_health_name(to), "window", log_number(s->window.concurrency),
-		  "reason", to != SITE_ALIVE && s->last_failure ? s->last_failure->text : NULL,
-		  NULL);
+		  "state", health_name(to), "window", log_number(s->window.concurrency), "reason",
+		  to != SITE_ALIVE && s->last_failure ? s->last_failure->text : NULL, NULL);
 }
 
 static bool is_limited(const struct site *s)
@@ -63,7 +62,7 @@ const char *site_state_name(const struct site *s)
 {
 	if (s->health == SITE_ALIVE && site_pace_narrow(s))
 		return "paced";
-	return is_limited(s) ? "limited" : site_health_name(s->health);
+	return is_limited(s) ? "limited" : health_name(s->health);
 }
 
 int site_badness(const char *state)

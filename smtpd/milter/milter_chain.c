@@ -210,14 +210,6 @@ bool milter_chain_holds(const struct milter_chain *c)
 	return c->holds;
 }
 
-bool milter_chain_more(const struct milter_chain *c)
-{
-	for (int i = c->at + 1; i < c->n; i++)
-		if (c->filter[i].state == FILTER_WORKS)
-			return true;
-	return false;
-}
-
 static bool begin_event(struct milter_chain *c, enum milter_event event)
 {
 	assert(c->at == c->n && !c->settling);

@@ -87,8 +87,6 @@ bool milter_chain_content(struct milter_chain *, const struct draft *, const int
 /* Opened. *hidden is the field that filters are not shown, our own Received, wherever it is when each
  * of them begins. The draft is not to change meanwhile, but by changed(). */
 
-bool milter_chain_more(const struct milter_chain *); /* in changed(): another filter is to see it */
-
 bool milter_chain_go_on(struct milter_chain *);
 /* In changed() the owner has said EINPROGRESS: the changes are made now. As milter_chain_content(). */
 

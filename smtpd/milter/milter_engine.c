@@ -52,11 +52,6 @@ static const char *const usual_macros[MILTER_STAGES] = {
 	[MILTER_AT_END_OF_BODY] = "i",
 };
 
-const char *milter_event_text(enum milter_event event)
-{
-	return events[event].text;
-}
-
 void milter_engine_init(struct milter_engine *e)
 {
 	*e = (struct milter_engine){.state = MILTER_NEGOTIATING};

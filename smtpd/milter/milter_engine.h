@@ -97,6 +97,4 @@ enum milter_says milter_engine_take(struct milter_engine *, struct buf *from,
 void milter_put_number(struct buf *, uint32_t n, int bytes);
 void milter_put_text(struct buf *, const char *); /* with its NUL */
 
-const char *milter_event_text(enum milter_event);
-
 #endif

@@ -163,15 +163,13 @@ static void bytes_come_over_both_ways(void **state)
 {
 	(void)state;
 	char a[64];
-	union address peer, local;
+	union address local;
 	UNTIL(client.count[STREAM_CONNECTED] == 1);
 	say(&client, "EHLO a\r\n");
 	say(&server, "220 b\r\n");
 	UNTIL(has(&server, "EHLO a\r\n") && has(&client, "220 b\r\n"));
-	stream_peer(client.stream, &peer);
 	stream_local(server.stream, &local);
-	assert_string_equal(address_text(&peer, a), "127.0.0.1");
-	assert_int_equal(address_port(&peer), address_port(&local));
+	assert_string_equal(address_text(&local, a), "127.0.0.1");
 	assert_int_equal(server.count[STREAM_CONNECTED], 0);
 	assert_null(stream_in(client.stream)->data); /* idle: no buffers */
 	assert_null(stream_out(client.stream)->data);
@@ -187,7 +185,6 @@ static void a_refused_connection_is_an_error_from_the_loop(void **state)
 	assert_int_equal(s.count[STREAM_ERROR], 0);
 	UNTIL(s.count[STREAM_ERROR] == 1);
 	assert_string_equal(stream_error(s.stream), "connect: Connection refused");
-	assert_true(stream_connect_refused(s.stream));
 	stream_free(&s.stream);
 }
 
@@ -274,7 +271,6 @@ static void a_reset_is_an_error(void **state)
 	stream_free(&server.stream); /* unread bytes: the kernel answers with a reset */
 	UNTIL(client.count[STREAM_ERROR] == 1);
 	assert_non_null(strstr(stream_error(client.stream), "reset"));
-	assert_false(stream_connect_refused(client.stream));
 }
 
 static void the_callback_may_free_the_stream_at_any_event(void **state)
