@@ -3,16 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "dns/dns.h"
 #include "sts/sts.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 struct asking {
 	struct loop *loop;
@@ -38,12 +34,9 @@ static void take_answer(void *owner, struct note *note)
 static void recall_policies(struct asking *a, const struct conf *conf)
 {
 	struct buf text = {0};
-	char *path = mem_printf("%s/%s", conf->spool, kept_sts.name);
-	if (access(path, R_OK) == 0)
-		kept_file_read(&kept_sts, conf->spool, &text);
+	kept_file_look(&kept_sts, conf->spool, &text);
 	sts_recall(a->sts, buf_cstr(&text));
 	buf_fini(&text);
-	free(path);
 }
 
 struct sts_ask *sts_trace(struct conf *conf, const char *domain)

@@ -46,32 +46,50 @@ static bool is_intact(const struct kept_file *f, struct buf *b)
 	       crc == crc32c(0, text, len - CRC_LINE);
 }
 
-static void put_aside(const struct kept_file *f, int folder, const char *spool)
+/* NULL: all of it is there; or there is none, and that was no fault. Otherwise why not. */
+static const char *read_intact(const struct kept_file *f, int folder, struct buf *to)
+{
+	int fd = folder < 0 ? -1 : openat(folder, f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? NULL : log_text("it can't be read (%s)", strerror(errno));
+	const char *why = !file_read(fd, SIZE_MAX_BYTES, to)
+				  ? log_text("it can't be read (%s)", strerror(errno))
+			  : is_intact(f, to) ? NULL
+					     : "it is damaged";
+	close(fd);
+	if (why) {
+		buf_clear(to);
+		return why;
+	}
+	buf_consume(to, strlen(f->first_line));
+	buf_shorten(to, CRC_LINE);
+	return NULL;
+}
+
+/* What can't be read is kept for the operator: the next that is written takes its place. */
+static void put_aside(const struct kept_file *f, int folder, const char *spool, const char *why)
 {
 	const char *bad = log_text("%s.bad", f->name);
 	if (renameat(folder, f->name, folder, bad) == 0)
-		log_fault(f, spool,
-			  log_text("it is damaged, and now %s.bad; %s", f->name, f->damaged));
+		log_fault(f, spool, log_text("%s, and now %s.bad; %s", why, f->name, f->damaged));
 	else
-		log_fault(f, spool, strerror(errno));
+		log_fault(f, spool, log_text("%s; %s", why, f->damaged));
 }
 
 void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to)
 {
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd = folder < 0 ? -1 : openat(folder, f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) {
-		if (errno != ENOENT)
-			log_fault(f, spool, strerror(errno));
-	} else if (file_read(fd, SIZE_MAX_BYTES, to) && is_intact(f, to)) {
-		buf_consume(to, strlen(f->first_line));
-		buf_shorten(to, CRC_LINE);
-	} else {
-		buf_clear(to);
-		put_aside(f, folder, spool);
-	}
-	if (fd >= 0)
-		close(fd);
+	const char *why = read_intact(f, folder, to);
+	if (why)
+		put_aside(f, folder, spool, why);
+	if (folder >= 0)
+		close(folder);
+}
+
+void kept_file_look(const struct kept_file *f, const char *spool, struct buf *to)
+{
+	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	read_intact(f, folder, to);
 	if (folder >= 0)
 		close(folder);
 }

@@ -26,7 +26,8 @@
  * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
- * ERRORS     Logged. One that is missing is like an empty one, and a damaged one is moved to NAME.bad.
+ * ERRORS     Logged. One that is missing is like an empty one, and one that is damaged or can't be read is moved to
+ *            NAME.bad: the next that is written would take its place.
  */
 #ifndef CMD_WATCH_KEPT_FILE_H
 #define CMD_WATCH_KEPT_FILE_H
@@ -42,6 +43,9 @@ extern const struct kept_file kept_destdb, kept_suspended, kept_suppressed, kept
 	kept_tlsrpt, kept_cluster, kept_logins, kept_flows;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
+void kept_file_look(const struct kept_file *, const char *spool, struct buf *to);
+/* Of somebody else, who may be at work: nothing is moved, and what can't be read is like an empty one. */
+
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);
 
 #endif
