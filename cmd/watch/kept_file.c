@@ -66,7 +66,7 @@ static const char *read_intact(const struct kept_file *f, int folder, struct buf
 	return NULL;
 }
 
-/* What can't be read is kept for the operator: the next that is written takes its place. */
+/* Kept for the operator: the next that is written takes its place. */
 static void put_aside(const struct kept_file *f, int folder, const char *spool, const char *why)
 {
 	const char *bad = log_text("%s.bad", f->name);
