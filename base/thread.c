@@ -5,6 +5,10 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { NICENESS = 10 };
 
 struct beginning {
 	const char *name;
@@ -17,6 +21,18 @@ static void (*prepare_thread)(void);
 void thread_prepare(void (*prepare)(void))
 {
 	prepare_thread = prepare;
+}
+
+int thread_processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n > 0 ? (int)n : 1;
+}
+
+void thread_give_way(void)
+{
+	/* On Linux that is of the one thread. What it fails to do costs little. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
 }
 
 static void *begin_thread(void *argument)

@@ -17,6 +17,11 @@
 int thread_start(pthread_t *, const char *name, void *(*run)(void *), void *argument);
 /* name: at most 15 characters, and must stay. */
 
+int thread_processors(void); /* that are online, at least one */
+
+void thread_give_way(void);
+/* The calling thread gets a processor when those that carry mail want none: it computes for long. */
+
 void thread_prepare(void (*prepare)(void));
 /* Called first in each thread that is started from now on; NULL: nothing is. */
 

@@ -9,10 +9,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-enum { NICENESS = 10, TOGETHER = 4 };
+enum { TOGETHER = 4 };
 
 struct thread_pool {
 	const char *name;
@@ -81,8 +80,7 @@ static void *run_worker(void *arg)
 {
 	struct thread_pool *p = arg;
 	struct finished f = {0};
-	/* On Linux that is of the one thread. What it fails to do costs little. */
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+	thread_give_way();
 	while (work_on(p, &f))
 		;
 	return NULL;

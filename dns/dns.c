@@ -5,6 +5,7 @@
 #include "dns/lookup.h"
 #include "dns/ourself.h"
 #include "dns/question.h"
+#include "dns/validators.h"
 
 #include <ares.h>
 #include <assert.h>
@@ -41,6 +42,10 @@ static void receive_note(void *owner, struct note *note)
 	struct dns *d = owner;
 	if (note->type == DNS_CONF) {
 		use_conf(d, (struct dns_conf *)note);
+		return;
+	}
+	if (note->type == DNS_VALIDATED) {
+		validators_take_answer(note);
 		return;
 	}
 	assert(note->type == RESOLVE_ASK);

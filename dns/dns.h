@@ -7,13 +7,14 @@
  *	                   |    +------ struct answer -----+  |    +---- bytes ---------+
  *	                   v                                  |  v              |
  *	RESOLVE_ANSWER <- [ mx ]                              | [ cache ]    [ answer ]
- *	                                                      +---- name ----> [ validator ] <-->
+ *	                                                      +---- name ----> [ validators ] <-->
  *
  *	lookup.c    one struct resolve from its question to its answer
  *	mx.c        MX and address answers to hosts or a verdict; pure
  *	tlsa.c      which TLSA records count for a host
  *	question.c  equal questions asked once; CNAME followed; the cache asked first
  *	dnssec.c    channel or validator for a question, and what is believed of the answer
+ *	validators.c a few threads with a validator each
  *	validator.c libunbound: answers validated from the root
  *	ub_loop.c   libunbound's events on the loop
  *	probe.c     which name servers pass on signatures
@@ -37,7 +38,11 @@
 #include "base/conf.h"
 #include "base/resolve.h"
 
-enum dns_note { DNS_CONF = NOTES_FROM(NOTES_OF_DNS) };
+enum dns_note {
+	DNS_CONF = NOTES_FROM(NOTES_OF_DNS),
+	DNS_VALIDATE,  /* validators.h: to a thread that validates, */
+	DNS_VALIDATED, /* and back */
+};
 
 struct dns;
 

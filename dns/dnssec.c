@@ -11,19 +11,18 @@
 struct dnssec {
 	struct loop *loop;
 	struct conf *conf;
-	void (*worked)(void *owner);
 	void (*changed)(void *owner);
 	void *owner;
 	bool near; /* DNSSEC_TRUST: all servers are on this machine */
 	struct trust_anchor anchor;
-	struct probe *probe;	     /* DNSSEC_VALIDATE with an anchor; or NULL */
-	struct validator *validator; /* PROBE_DNSSEC; NULL where it can't be set up */
+	struct probe *probe;	       /* DNSSEC_VALIDATE with an anchor; or NULL */
+	struct validators *validators; /* PROBE_DNSSEC; NULL where none can be set up */
 };
 
-static void drop_validator(struct dnssec *d)
+static void drop_validators(struct dnssec *d)
 {
-	metrics_add(METRIC_dnssec_validating, d->validator ? -1 : 0);
-	validator_free(&d->validator);
+	metrics_add(METRIC_dnssec_validating, d->validators ? -1 : 0);
+	validators_free(&d->validators);
 }
 
 static void on_changed(void *owner)
@@ -31,11 +30,10 @@ static void on_changed(void *owner)
 	struct dnssec *d = owner;
 	union address server[PROBE_SERVERS_MAX];
 	int n = probe_servers(d->probe, server);
-	drop_validator(d);
+	drop_validators(d);
 	if (n > 0)
-		d->validator = validator_new(d->loop, &d->conf->dns, &d->anchor, server, n,
-					     d->worked, d->owner);
-	metrics_add(METRIC_dnssec_validating, d->validator ? 1 : 0);
+		d->validators = validators_new(d->loop, d->conf, &d->anchor, server, n);
+	metrics_add(METRIC_dnssec_validating, d->validators ? 1 : 0);
 	d->changed(d->owner);
 }
 
@@ -64,14 +62,13 @@ static void begin_to_validate(struct dnssec *d, const union address *server, int
 }
 
 struct dnssec *dnssec_new(struct loop *loop, struct conf *conf, const struct channel *channel,
-			  void (*worked)(void *owner), void (*changed)(void *owner), void *owner)
+			  void (*changed)(void *owner), void *owner)
 {
 	union address server[PROBE_SERVERS_MAX];
 	int n = channel_servers(channel, server, PROBE_SERVERS_MAX);
 	struct dnssec *d = mem_zalloc(sizeof *d);
 	d->loop = loop;
 	d->conf = conf_ref(conf);
-	d->worked = worked;
 	d->changed = changed;
 	d->owner = owner;
 	if (conf->dns.dnssec == DNSSEC_VALIDATE)
@@ -87,7 +84,7 @@ void dnssec_free(struct dnssec **dp)
 	if (!d)
 		return;
 	probe_free(&d->probe);
-	drop_validator(d);
+	drop_validators(d);
 	trust_anchor_fini(&d->anchor);
 	conf_unref(d->conf);
 	free(d);
@@ -131,11 +128,10 @@ enum resolve_security dnssec_security(const struct dnssec *d, bool authentic)
 	return d->near && authentic ? RESOLVE_SECURE : RESOLVE_INDETERMINATE;
 }
 
-void dnssec_ask(struct dnssec *d, const char *name, enum answer_type type,
-		struct validator_query *query)
+void dnssec_ask(struct dnssec *d, const char *name, enum answer_type type, struct validation *asker)
 {
-	if (d->validator)
-		validator_ask(d->validator, name, type, query);
+	if (d->validators)
+		validators_ask(d->validators, name, type, asker);
 	else
-		query->validated(query, &(struct validator_reply){.event = CHANNEL_FAILED});
+		asker->validated(asker, &(struct validator_reply){.event = CHANNEL_FAILED});
 }

@@ -20,7 +20,7 @@ enum { WHY_MAX = 300 };
 
 struct question {
 	struct channel_query query;
-	struct validator_query validation;
+	struct validation validation;
 	UT_hash_handle hh;
 	struct list link; /* in one of the three lists of struct questions */
 	struct questions *all;
@@ -69,7 +69,7 @@ static void apply_conf(struct questions *all, struct conf *conf, struct channel 
 	all->patience_ms = 2 * dns->timeout * dns->tries;
 	cache_bounds(all->cache, dns->maximal_ttl, dns->negative_ttl);
 	all->channel = channel_new(all->loop, dns, before, on_worked, all);
-	all->dnssec = dnssec_new(all->loop, conf, all->channel, on_worked, on_changed, all);
+	all->dnssec = dnssec_new(all->loop, conf, all->channel, on_changed, all);
 }
 
 struct questions *questions_new(struct loop *loop, struct conf *conf)
@@ -209,9 +209,9 @@ static struct answer *make_bogus(const char *why)
 	return a;
 }
 
-static void on_validated(struct validator_query *query, const struct validator_reply *r)
+static void on_validated(struct validation *validation, const struct validator_reply *r)
 {
-	struct question *q = list_entry(query, struct question, validation);
+	struct question *q = list_entry(validation, struct question, validation);
 	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)

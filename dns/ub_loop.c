@@ -12,8 +12,6 @@
 struct ub_loop {
 	struct ub_event_base base; /* first: libunbound knows this part */
 	struct loop *loop;
-	void (*worked)(void *owner);
-	void *owner;
 	int events;
 };
 
@@ -38,11 +36,9 @@ static void stop_watch(struct ub_watch *w)
 /* The watch may be gone when call() returns. */
 static void fire_watch(struct ub_watch *w, short bits)
 {
-	struct ub_loop *all = w->all;
 	if (!(w->bits & UB_EV_PERSIST))
 		stop_watch(w);
 	w->call(w->fd, bits, w->arg);
-	all->worked(all->owner);
 }
 
 static void on_io(struct ev_loop *ev, ev_io *io, int revents)
@@ -163,13 +159,11 @@ static struct ub_event *new_event(struct ub_event_base *base, int fd, short bits
 
 static struct ub_event_base_vmt base_calls = {.new_event = new_event};
 
-struct ub_loop *ub_loop_new(struct loop *loop, void (*worked)(void *owner), void *owner)
+struct ub_loop *ub_loop_new(struct loop *loop)
 {
 	struct ub_loop *all = mem_zalloc(sizeof *all);
 	all->base = (struct ub_event_base){.magic = UB_EVENT_MAGIC, .vmt = &base_calls};
 	all->loop = loop;
-	all->worked = worked;
-	all->owner = owner;
 	return all;
 }
 

@@ -5,7 +5,7 @@
  *
  * OWNERSHIP  The base must outlive the context that was made on it: ub_ctx_delete(), then
  *            ub_loop_free().
- * THREAD     dns.
+ * THREAD     The loop's.
  * ERRORS     None.
  * SEE        unbound-event.h.
  */
@@ -17,9 +17,7 @@
 struct ub_event_base;
 struct ub_loop;
 
-struct ub_loop *ub_loop_new(struct loop *, void (*worked)(void *owner), void *owner);
-/* worked() is called when sockets or time-outs may have brought answers. */
-
+struct ub_loop *ub_loop_new(struct loop *);
 void ub_loop_free(struct ub_loop **);
 
 struct ub_event_base *ub_loop_base(struct ub_loop *);

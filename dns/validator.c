@@ -31,17 +31,21 @@ struct option {
 	const char *name, *value;
 };
 
-/* Settings that differ from the library's own choice. Sockets are bounded, since each question has one of its
- * own; and how slow a server was is soon forgotten: one that was away for a minute would else be used
- * only 15 s after it is back. */
+/* All of them together: sockets, since each question has one of its own, and memory in bytes. */
+static const struct {
+	const char *name;
+	int64_t all;
+} bounds[] = {
+	{"outgoing-range:", 512},	{"num-queries-per-thread:", 1024},
+	{"outgoing-num-tcp:", 32},	{"msg-cache-size:", 4 << 20},
+	{"rrset-cache-size:", 4 << 20}, {"key-cache-size:", 4 << 20},
+};
+
+/* Settings that differ from the library's own choice. How slow a server was is soon forgotten: one that was away for a
+ * minute would else be used only 15 s after it is back. */
 static const struct option options[] = {
-	{"module-config:", "validator iterator"},
-	{"do-not-query-localhost:", "no"},
-	{"outgoing-range:", "512"},
-	{"num-queries-per-thread:", "1024"},
-	{"outgoing-num-tcp:", "32"},
-	{"infra-keep-probing:", "yes"},
-	{"infra-host-ttl:", "5"},
+	{"module-config:", "validator iterator"}, {"do-not-query-localhost:", "no"},
+	{"infra-keep-probing:", "yes"},		  {"infra-host-ttl:", "5"},
 	{"trust-anchor-signaling:", "no"},
 };
 
@@ -64,9 +68,11 @@ static bool set_number(struct validator *v, const char *name, int64_t number)
 	return set_option(v, name, text);
 }
 
-static bool set_options(struct validator *v, const struct conf_dns *conf)
+static bool set_options(struct validator *v, int of, const struct conf_dns *conf)
 {
 	bool good = true;
+	for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+		good = good && set_number(v, bounds[i].name, bounds[i].all / of);
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		good = good && set_option(v, options[i].name, options[i].value);
 	for (int i = 0; i < conf->insecure_domains.n; i++)
@@ -94,7 +100,7 @@ static bool drop_local_zones(struct validator *v)
 	return rc == 0;
 }
 
-static bool set_up(struct validator *v, const struct conf_dns *conf,
+static bool set_up(struct validator *v, int of, const struct conf_dns *conf,
 		   const struct trust_anchor *anchor, const union address *server, int nserver)
 {
 	bool good = true;
@@ -106,19 +112,19 @@ static bool set_up(struct validator *v, const struct conf_dns *conf,
 		good = ub_ctx_add_ta(v->ub, anchor->record[i]) == 0;
 	for (int i = 0; good && i < nserver; i++)
 		good = add_server(v, &server[i], conf->port);
-	return good && set_options(v, conf) && drop_local_zones(v);
+	return good && set_options(v, of, conf) && drop_local_zones(v);
 }
 
-struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
+struct validator *validator_new(struct loop *loop, int of, const struct conf_dns *conf,
 				const struct trust_anchor *anchor, const union address *server,
-				int nserver, void (*worked)(void *owner), void *owner)
+				int nserver)
 {
 	struct validator *v = mem_zalloc(sizeof *v);
 	v->loop = loop;
-	v->ub_loop = ub_loop_new(loop, worked, owner);
+	v->ub_loop = ub_loop_new(loop);
 	v->patience_ms = CHAIN_PATIENCE * conf->timeout * conf->tries;
 	list_init(&v->asked);
-	if (set_up(v, conf, anchor, server, nserver))
+	if (set_up(v, of, conf, anchor, server, nserver))
 		return v;
 	log_event(LOG_LEVEL_ERROR, "dnssec", "reason", "DNSSEC validation cannot be set up", NULL);
 	validator_free(&v);

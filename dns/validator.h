@@ -5,13 +5,13 @@
  *
  * libunbound sends its questions to the name servers of the configuration, which must hand on
  * signatures (probe.h). It follows CNAME records to their end; the verdict is of the whole chain, the
- * weakest link's. It keeps keys and records, at most 4 MB of each, and bounds the work that one
+ * weakest link's. It keeps keys and records, at most 4 MB of each in all, and bounds the work that one
  * question can make: signatures tried, keys of one tag, iterations of NSEC3 (above 150 the zone counts
  * as unsigned, RFC 9276 3.2).
  *
  * OWNERSHIP  The sender owns its struct validator_query, which must live until validated() is called.
  *            validator_free() calls it for all that are under way, with CHANNEL_CLOSED.
- * THREAD     dns.
+ * THREAD     The loop's, one of those of validators.h.
  * ERRORS     As events. validated() may be called before validator_ask() returns, and must not ask.
  * SEE        RFC 4033 5 (the verdicts); RFC 4035; RFC 5155; libunbound(3).
  */
@@ -42,11 +42,11 @@ struct validator_query {
 
 struct validator;
 
-struct validator *validator_new(struct loop *, const struct conf_dns *, const struct trust_anchor *,
-				const union address *server, int nserver,
-				void (*worked)(void *owner), void *owner);
-/* worked() is called when answers may have come. Settings, anchors and servers are only lent. NULL when
- * it can't be set up, which is logged. */
+struct validator *validator_new(struct loop *, int of, const struct conf_dns *,
+				const struct trust_anchor *, const union address *server,
+				int nserver);
+/* One of so many that share what one alone would have of memory, sockets and questions. Settings, anchors and servers
+ * are only lent. NULL when it can't be set up, which is logged. */
 
 void validator_free(struct validator **);
 /* Not from within validated(). */

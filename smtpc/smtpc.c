@@ -2,12 +2,12 @@
 #include "smtpc/smtpc.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "smtpc/secrets.h"
 #include "smtpc/worker.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct smtpc {
 	int n;
@@ -17,10 +17,7 @@ struct smtpc {
 
 static int number_of_workers(const struct conf *conf)
 {
-	if (conf->workers > 0)
-		return (int)conf->workers;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	return processors > 0 ? (int)processors : 1;
+	return conf->workers > 0 ? (int)conf->workers : thread_processors();
 }
 
 struct smtpc *smtpc_new(struct conf *conf)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/thread.h"
 #include "smtpd/failures.h"
 #include "smtpd/milter/milter_health.h"
 #include "smtpd/port.h"
@@ -10,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct smtpd {
 	struct conf *conf; /* in force; NULL: none yet */
@@ -218,9 +218,7 @@ static bool adopt_conf(struct smtpd *s, struct conf *conf, struct inherited *inh
 
 static int worker_count(const struct conf *conf)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	int64_t n = conf->workers > 0 ? conf->workers : processors;
-	return n > 0 ? (int)n : 1;
+	return conf->workers > 0 ? (int)conf->workers : thread_processors();
 }
 
 struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, struct buf *error)

@@ -9,6 +9,7 @@
 #include "base/log_place.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/thread.h"
 #include "cmd/cmd.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/confine/privileges.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
 
@@ -165,10 +165,8 @@ static void keep_learnt(struct server *s)
 
 static int pool_threads(void)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	return processors < 1		       ? 1
-	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
-					       : (int)processors;
+	int processors = thread_processors();
+	return processors > POOL_THREADS_MAX ? POOL_THREADS_MAX : processors;
 }
 
 static void join_cluster(struct server *s)

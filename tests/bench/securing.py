@@ -5,7 +5,9 @@
     bench_tls source -> Postfix -> bench_tls sink       where Postfix can run (as root)
 
 In turn, several rounds, with one certificate (ECDSA P-256) for all. Postfix has what makes it faster: with kept
-connections smtp_tls_connection_reuse, else its cache of sessions.
+connections smtp_tls_connection_reuse, else its cache of sessions. And without anybody between the two ends: a relay has
+their work to do once more, so that on a machine which all of them keep busy half of that rate is the most for one whose
+TLS costs what theirs does.
 """
 
 import json
@@ -56,9 +58,14 @@ def _drive(port, sink_port, messages, pair, options, words):
     sink = _Sink(sink_port, messages, pair, at_both)
     try:
         began = time.monotonic()
-        subprocess.run([PROGRAM, "source", str(port), str(options.sessions), str(messages), str(options.size),
-                        *at_source, *at_both], check=True, timeout=PATIENCE)
-        found = sink.wait()
+        with subprocess.Popen([PROGRAM, "source", str(port), str(options.sessions), str(messages), str(options.size),
+                               *at_source, *at_both], stderr=subprocess.PIPE) as source:
+            if port == sink_port:
+                found = sink.wait()  # and is gone: the source is not answered any more
+            elif source.wait(PATIENCE) != 0:
+                raise RuntimeError(source.stderr.read().decode())
+            else:
+                found = sink.wait()
         return time.monotonic() - began, found
     finally:
         sink.close()
@@ -80,6 +87,13 @@ def _postfix(folder, case, pair, port):
                 "smtp_tls_session_cache_database": "btree:${data_directory}/smtp_scache",
                 "smtpd_tls_session_cache_database": "btree:${data_directory}/smtpd_scache"}
     return Postfix(folder, next_hop=port, settings=settings | OF_POSTFIX[case]).start()
+
+
+def _measure_ends(case, messages, pair, options):
+    at_source, at_both, _ = CASES[case]
+    port = free_port()
+    seconds, found = _drive(port, port, messages, pair, options, (at_source, at_both))
+    return {"rate": messages / seconds, "ms": 0, "connections": found["connections"], "resumed": found["resumed"]}
 
 
 def _measure(server, case, ports, messages, pair, options):
@@ -107,9 +121,11 @@ def measure(options, folder):
     pair = Certificates(folder).host("bench.test")
     os.chmod(pair[1], 0o644)  # both run as somebody else
     servers = _start(folder, pair)
-    rounds = {f"{who}, {case}": [] for who, case in servers}
+    rounds = {f"{who}, {case}": [] for who, case in servers} | {f"no relay, {case}": [] for case in CASES}
     try:
         for _ in range(options.rounds):
+            for case in CASES:
+                rounds[f"no relay, {case}"].append(_measure_ends(case, options.relayed, pair, options))
             for (who, case), (server, port) in servers.items():
                 messages = options.postfix_messages if who == "postfix" else options.relayed
                 rounds[f"{who}, {case}"].append(_measure(server, case, port, messages, pair, options))
@@ -124,7 +140,8 @@ def measure(options, folder):
 def _ratios(rounds):
     for one, other in (("sluice, kept", "sluice, kept, in clear"), ("sluice, kept", "postfix, kept"),
                        ("sluice, each, resumed", "postfix, each, resumed"),
-                       ("sluice, each, resumed", "sluice, each, not resumed")):
+                       ("sluice, each, resumed", "sluice, each, not resumed"),
+                       ("sluice, kept", "no relay, kept"), ("sluice, each, resumed", "no relay, each, resumed")):
         if other in rounds:
             yield f"{one} / {other}", statistics.median(
                 a["rate"] / b["rate"] for a, b in zip(rounds[one], rounds[other]))

@@ -21,13 +21,16 @@ static struct dns *dns;
 static struct loop *asker;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
-static struct resolve *answer;
+static struct resolve *answer; /* the last, and how many have come */
+static int answers;
 
 static void on_answer(void *owner, struct note *note)
 {
 	(void)owner;
 	pthread_mutex_lock(&lock);
+	resolve_free(&answer);
 	answer = (struct resolve *)note;
+	answers++;
 	pthread_cond_signal(&came);
 	pthread_mutex_unlock(&lock);
 }
@@ -53,6 +56,7 @@ static void start(enum dnssec_mode mode, int nserver, enum signed_zone how, int6
 	atomic_init(&conf.refs, 1);
 	conf.dns.server = (struct conf_list){nserver, server_item};
 	conf.dns.allow_private = (struct conf_list){2, book_item};
+	conf.workers = 3; /* threads that validate */
 	conf.dns.port = server.port;
 	conf.dns.timeout = timeout;
 	conf.dns.tries = 1;
@@ -256,6 +260,65 @@ static void no_anchor_no_validation(void **state)
 	assert_int_equal(nameserver_count(&server, LDNS_RR_TYPE_DNSKEY, ""), 0);
 }
 
+enum { BURST = 60 };
+
+/* Of different domains, so that all threads have some of them. */
+static void ask_in_a_burst(void)
+{
+	static const char *const names[] = {"good.test", "evil.test",	    "one.good.test",
+					    "two.more",	 "three.good.test", "mx.test",
+					    "four.less", "nowhere.test"};
+	answers = 0;
+	for (int i = 0; i < BURST; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "n%d.%s", i,
+			 names[(size_t)i % (sizeof names / sizeof *names)]);
+		loop_post(dns_loop(dns), &resolve_new(RESOLVE_HOST, name, asker, NULL)->note);
+	}
+}
+
+static void wait_for_answers(int n)
+{
+	pthread_mutex_lock(&lock);
+	while (answers < n)
+		pthread_cond_wait(&came, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void threads_that_validate_answer_each_question_once(void **state)
+{
+	(void)state;
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_GOOD, 10000);
+	ask_in_a_burst();
+	wait_for_answers(BURST);
+	check_hosts(RESOLVE_SECURE);
+	assert_int_equal(answers, BURST + 1);
+}
+
+/* Whatever they had to do then is given up, and asked anew. */
+static void a_reload_while_proofs_are_made_loses_no_question(void **state)
+{
+	(void)state;
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_GOOD, 10000);
+	check_hosts(RESOLVE_SECURE);
+	ask_in_a_burst();
+	dns_reload(dns, &conf);
+	wait_for_answers(BURST);
+	dns_reload(dns, &conf);
+	check_hosts(RESOLVE_SECURE);
+	assert_int_equal(answers, BURST + 1);
+}
+
+static void an_end_while_proofs_are_made_frees_what_is_asked(void **state)
+{
+	(void)state;
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_GOOD, 10000);
+	check_hosts(RESOLVE_SECURE);
+	ask_in_a_burst();
+	loop_post(dns_loop(dns), &resolve_new(RESOLVE_HOST, "unix:/nowhere", asker, NULL)->note);
+	wait_for_answers(1); /* it asks nobody, and those before it have been begun */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -275,6 +338,9 @@ int main(void)
 		TEST(the_ad_bit_is_not_believed_of_others),
 		TEST(the_ad_bit_means_nothing_when_dnssec_is_off),
 		TEST(no_anchor_no_validation),
+		TEST(threads_that_validate_answer_each_question_once),
+		TEST(a_reload_while_proofs_are_made_loses_no_question),
+		TEST(an_end_while_proofs_are_made_frees_what_is_asked),
 	};
 	int fd = mkstemp(anchor);
 	if (fd < 0)
