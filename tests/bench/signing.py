@@ -3,12 +3,16 @@
 
 Relays that sign nothing, by RSA of 2048 bits, by Ed25519, and by both, in turn; each costs a message what
 it costs more than the first. `openssl speed` runs in each round too: the machine is noisy.
+
+"Pool" is what the threads that sign have had, and its ratio is that of signing. The rest of "more" is not: a relay that signs
+carries fewer messages in a time, and its other threads wake up for fewer at once.
 """
 
 import re
 import statistics
 import subprocess
 
+from by_thread import accounts
 from ends import drive, make_relay, spent
 from lab.net import free_port
 
@@ -45,10 +49,15 @@ def _relays(folder, sink_port):
     return relays
 
 
+def _pool_seconds(relay):
+    return sum(accounts(relay.process.pid).get("pool", (0, 0))[:2])
+
+
 def _measure(relay, options, sink_port):
-    before = spent(relay.process.pid)
+    before, pool = spent(relay.process.pid), _pool_seconds(relay)
     seconds = drive(relay.port, sink_port, options, MESSAGES)
-    return {"rate": MESSAGES / seconds, "ms": 1000 * spent(relay.process.pid, before) / MESSAGES}
+    return {"rate": MESSAGES / seconds, "ms": 1000 * spent(relay.process.pid, before) / MESSAGES,
+            "pool": 1000 * (_pool_seconds(relay) - pool) / MESSAGES}
 
 
 def run(options, folder):
@@ -75,13 +84,14 @@ def report(figures, _options):
         return statistics.median(value(one) for one in rounds)
 
     lines = ["signing: DKIM, processor time a message; what it costs more than none, and openssl speed's signature",
-             f"  {'signed by':12} {'messages/s':>11} {'ms':>7} {'more':>7} {'openssl':>8} {'ratio':>6}"]
+             f"  {'signed by':12} {'messages/s':>11} {'ms':>7} {'more':>7} {'openssl':>8} {'ratio':>6} {'pool':>7} {'ratio':>6}"]
     for kind, names in KINDS.items():
         rate, ms = (middle(lambda one, what=what: one[kind][what]) for what in ("rate", "ms"))
         line = f"  {kind:12} {rate:11.0f} {ms:7.3f}"
         if names:
             more = middle(lambda one: one[kind]["ms"] - one["none"]["ms"])
             own = middle(lambda one: sum(one["openssl"][{"rsa": "rsa2048", "ed": "ed25519"}[name]] for name in names))
-            line += f" {more:7.3f} {own:8.3f} {more / own:6.2f}"
+            pool = middle(lambda one, what=kind: one[what]["pool"])
+            line += f" {more:7.3f} {own:8.3f} {more / own:6.2f} {pool:7.3f} {pool / own:6.2f}"
         lines.append(line)
     return lines
