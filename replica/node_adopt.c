@@ -559,11 +559,37 @@ static bool all_rows_are_right(struct node *n)
 	return life_each_leftover(n->conf->spool, ask_for_lost_row, &a) && a.right;
 }
 
+/* What a former start had taken, and the rows say is ours. Nothing is taken before that is done: the spool would release that, too. */
+static void release_left(struct node *n)
+{
+	n->taking.n = 0;
+	n->taking.releasing = true;
+	release_adopted(n);
+}
+
 /* Folders lie about of adoptions that were killed when their rows said already that they had come to an end. */
 static void begin_alone(struct node *n)
 {
 	life_keep_leftovers(n->conf->spool, "the adoption that it was made for has ended");
-	release_adopted(n); /* of a former start: the rows say that it is ours */
+	release_left(n);
+}
+
+/* Nothing that is to be taken is in our queue yet, so that all that a former start had taken is ours. */
+static bool may_release_first(struct node *n)
+{
+	bool begun = false;
+	if (n->released)
+		return false;
+	for (int i = 0; i < n->taking.n; i++)
+		begun |= node_left_has(n, n->taking.unit[i].node);
+	return (!begun || !node_any_is_noted(n)) && all_rows_are_right(n);
+}
+
+/* Else it could not be told from what is taken then, and that could not be given back. */
+static void begin_beside_unit(struct node *n)
+{
+	node_left_ours_aside(n);
+	release_left(n);
 }
 
 /* Until then a bucket that has lost the row gets it from there. */
@@ -628,7 +654,9 @@ void node_look_at_others(struct node *n)
 		return;
 	switch (gather_unit(n)) {
 	case GATHERED_ALL:
-		if (is_hopeless(n))
+		if (may_release_first(n))
+			begin_beside_unit(n);
+		else if (is_hopeless(n))
 			give_back(n, "it could not be taken here");
 		else
 			start_taking(n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/node_left.h"
 
+#include "base/mem.h"
 #include "replica/life.h"
 #include "replica/node_core.h"
 #include "spool/adoption.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of a life that is past all was adopted: by us, if the next one began with the epoch that follows ours. */
@@ -72,7 +74,32 @@ enum left node_left(const struct node *n)
 	return j.left;
 }
 
-static void put_aside(void *owner, const char *name)
+bool node_left_has(const struct node *n, const char *node)
+{
+	char token[REPLICA_TOKEN];
+	char *path = mem_printf("%s/" LIFE_ADOPTED_FROM "%s", n->conf->spool,
+				replica_token(node, token));
+	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	bool there = folder >= 0 || errno != ENOENT;
+	if (folder >= 0)
+		disk_close(folder);
+	free(path);
+	return there;
+}
+
+static void put_ours_aside(void *owner, const char *name)
+{
+	const struct node *n = owner;
+	if (judge_folder(n, name) == LEFT_OURS)
+		life_keep(n->conf->spool, name, "the adoption that it was made for has ended");
+}
+
+void node_left_ours_aside(const struct node *n)
+{
+	life_each_leftover(n->conf->spool, put_ours_aside, (void *)n);
+}
+
+static void put_lost_aside(void *owner, const char *name)
 {
 	const struct node *n = owner;
 	if (judge_folder(n, name) == LEFT_LOST)
@@ -81,5 +108,5 @@ static void put_aside(void *owner, const char *name)
 
 void node_left_lost_aside(const struct node *n)
 {
-	life_each_leftover(n->conf->spool, put_aside, (void *)n);
+	life_each_leftover(n->conf->spool, put_lost_aside, (void *)n);
 }

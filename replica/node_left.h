@@ -31,6 +31,11 @@ bool node_any_is_noted(
 
 enum left node_left(const struct node *);
 
+bool node_left_has(const struct node *, const char *node); /* a queue that was made of that one's */
+
+void node_left_ours_aside(const struct node *);
+/* Those of which all is ours: before more is taken, which is not told from what was made of them. */
+
 void node_left_lost_aside(const struct node *);
 /* None of it is in our queue any more: its folders are for whoever wants to look. */
 
