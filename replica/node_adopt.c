@@ -559,7 +559,7 @@ static bool all_rows_are_right(struct node *n)
 	return life_each_leftover(n->conf->spool, ask_for_lost_row, &a) && a.right;
 }
 
-/* What a former start had taken, and the rows say is ours. Nothing is taken before that is done: the spool would release that, too. */
+/* Taken by a former start, and ours by the rows. Until that is done nothing is taken: the spool would release it, too. */
 static void release_left(struct node *n)
 {
 	n->taking.n = 0;
