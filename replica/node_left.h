@@ -20,8 +20,8 @@ struct node;
 
 enum left {
 	LEFT_NOTHING,
-	LEFT_LOST,
-	LEFT_TAKING, /* further: some of it at least is still to be ours */
+	LEFT_TAKING, /* it is still to be ours */
+	LEFT_LOST,   /* with all that was taken with it, what is still to be ours included */
 	LEFT_OURS,
 	LEFT_UNREAD /* ask again */
 };
