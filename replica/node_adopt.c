@@ -201,6 +201,8 @@ static void start_taking(struct node *n)
 	struct node_taking *t = &n->taking;
 	t->done = false;
 	t->messages = t->doubtful = t->damaged = 0;
+	if (t->failing_ms == 0)
+		transfer_begin(t->transfer);
 	t->runs = thread_start(&t->thread, "adopt", adopt_unit, n) == 0;
 }
 

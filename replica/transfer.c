@@ -41,8 +41,10 @@ struct transfer {
 	struct spool_command *answer; /* of who is read */
 	uint64_t id[BATCH];
 	bool known[BATCH]; /* it is in our queue */
-	bool told[BATCH];  /* the log names it as in doubt */
 	size_t n;
+	uint64_t told_of[BATCH]; /* the last batch of which any was named, */
+	bool told[BATCH];	 /* and which of them the log has as in doubt */
+	size_t ntold;
 	size_t unknown; /* those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
 	int failed;	       /* why not all of them are in our queue, an errno */
@@ -314,12 +316,22 @@ static bool store_all(struct transfer *t)
 	return ok && t->refused == 0;
 }
 
+/* One that is tried again has been named. */
+static void recall_told(struct transfer *t)
+{
+	if (t->ntold == t->n && memcmp(t->told_of, t->id, t->n * sizeof t->id[0]) == 0)
+		return;
+	memcpy(t->told_of, t->id, t->n * sizeof t->id[0]);
+	memset(t->told, 0, sizeof t->told);
+	t->ntold = t->n;
+}
+
 /* Until all of them are in our queue. */
 static bool store_batch(struct transfer *t)
 {
 	if (!adoption_note(t->folder, t->id, t->n))
 		return false;
-	memset(t->told, 0, sizeof t->told);
+	recall_told(t);
 	ask_which_are_known(t);
 	for (size_t i = 0; i < t->n; i++)
 		t->came.messages += t->known[i]; /* of an attempt before this one */
@@ -357,6 +369,11 @@ static bool read_and_move(struct transfer *t, const char *folder, struct buf *er
 	bool ok = whole && move_all(t);
 	spool_look_free(&t->from);
 	return ok;
+}
+
+void transfer_begin(struct transfer *t)
+{
+	t->ntold = 0;
 }
 
 bool transfer_run(struct transfer *t, const char *folder, const char *node, const char *doubt,

@@ -30,6 +30,10 @@ struct transferred {
 	uint64_t messages, doubtful, damaged;
 };
 
+void transfer_begin(struct transfer *);
+/* A queue is to be taken for the first time, or once more after it was given back: what is in doubt is named, which it is not each time that
+ * transfer_run() finds no room for it. */
+
 bool transfer_run(struct transfer *, const char *folder, const char *node, const char *doubt,
 		  struct transferred *, struct buf *error);
 /* Of the queue in that folder, which was that node's. doubt: why each message may have been delivered already, and is to be named; NULL: it has not.

@@ -172,9 +172,11 @@ def test_who_has_no_room_leaves_it_to_others(lab, nats):
 
 
 def test_what_can_not_be_taken_is_given_back(lab, nats):
-    sink = lab.sink(later())
+    hangs = Rule("rcpt", "")
+    sink = lab.sink(hangs)
     nodes = nodes_of(lab, nats, sink, "g1", "g2")
     ids = take(nodes["g1"], 3, 0)
+    wait_until(lambda: hangs.seen > 0, 30, "one to be under way")
     # Its queue has room no more; what it knows of that is older.
     nodes["g2"].config.settings["queue_minfree"] = "1000g"
     nodes["g2"].write_config()
@@ -183,6 +185,8 @@ def test_what_can_not_be_taken_is_given_back(lab, nats):
     nodes["g2"].wait_event("node", 60, state="adopting", node="g1")
     nodes.of["g3"] = lab.relay(config_of(nats.addresses, sink, "g3", nats_replicas=1, adopt_after="5s"))
     nodes["g2"].wait_event("node", 60, state="given back", node="g1")
+    named = [one.keys["id"] for one in nodes["g2"].events("recovered", node="g1")]
+    assert named and len(named) == len(set(named))  # at the first of the attempts
     wait_until(lambda: nodes["g3"].events("node", state="adopted", node="g1"), 60, "another to adopt it")
     assert set(ids.values()) == {one.keys["id"] for one in nodes["g3"].events("adopted")}
     assert nodes["g2"].command("queue", "list").stdout.startswith("-- 0 ")
