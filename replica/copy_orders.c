@@ -113,6 +113,14 @@ bool orders_any_gone(const struct orders *o)
 	return o->n > 0 && order_of(o->queue.prev)->kind == ORDER_GONE;
 }
 
+void orders_each_gone(const struct orders *o, void (*take)(void *owner, struct copy_key),
+		      void *owner)
+{
+	for (struct list *l = o->queue.prev; l != &o->queue && order_of(l)->kind == ORDER_GONE;
+	     l = l->prev)
+		take(owner, order_of(l)->key);
+}
+
 bool order_is_purge(enum order_kind kind)
 {
 	return kind == ORDER_ROOM || kind == ORDER_GONE || kind == ORDER_SINCE ||

@@ -59,6 +59,8 @@ struct order *orders_first(const struct orders *); /* or NULL */
 bool orders_may(struct orders *, struct copies *); /* the goals of the first are reached */
 void orders_done(struct orders *);		   /* the first */
 bool orders_any_gone(const struct orders *);	   /* a file is to be purged */
+void orders_each_gone(const struct orders *, void (*take)(void *owner, struct copy_key),
+		      void *owner);
 bool order_is_purge(enum order_kind);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "spool/checkpoint.h"
 #include "spool/disk.h"
 #include "spool/replicate.h"
 
@@ -144,13 +145,36 @@ static bool has_room(const struct replica *r, bool older)
 	       r->flight.bytes < (older ? FLIGHT_BYTES_OLDER : FLIGHT_BYTES);
 }
 
+static void put_gone(void *text, struct copy_key key)
+{
+	if (!key.large)
+		checkpoint_put_gone(text, key.of);
+}
+
+/* A segment that is gone here is in the stream until its purge is done, and the checkpoint may pass over what says that its messages
+ * are dead. */
+static bool send_checkpoint(struct replica *r, enum replica_type type, const struct buf *bytes)
+{
+	struct buf text = {0};
+	buf_append(&text, buf_data(bytes), buf_len(bytes));
+	if (orders_any_gone(&r->orders) && checkpoint_open_text(&text)) {
+		orders_each_gone(&r->orders, put_gone, &text);
+		checkpoint_close_text(&text);
+	}
+	if (buf_len(&text) > REPLICA_PIECE)
+		buf_clear(&text); /* all is read */
+	bool sent = send_state(r, type, 0, &text);
+	buf_fini(&text);
+	return sent;
+}
+
 static bool send_order(struct replica *r, const struct order *o)
 {
 	struct replica_head h = {.type = REPLICA_MARKS, .of = o->key.of};
 	if (o->kind == ORDER_COMPLETE)
-		return send_state(r, REPLICA_COMPLETE, 0, &r->checkpoint);
+		return send_checkpoint(r, REPLICA_COMPLETE, &r->checkpoint);
 	if (o->kind == ORDER_CHECKPOINT)
-		return send_state(r, REPLICA_CHECKPOINT, 0, &o->bytes);
+		return send_checkpoint(r, REPLICA_CHECKPOINT, &o->bytes);
 	h.length = (uint32_t)buf_len(&o->bytes);
 	memcpy(payload_of(r), buf_data(&o->bytes), h.length);
 	return send_message(r, &h, &(struct flown){.to = 0});

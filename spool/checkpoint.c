@@ -82,6 +82,11 @@ static const char *word_of_segment(const struct journal *j, const struct segment
 	return s->live > 0 ? "skip" : "gone";
 }
 
+void checkpoint_close_text(struct buf *b)
+{
+	buf_printf(b, "crc %08" PRIx32 "\n", crc32c(0, buf_data(b), buf_len(b)));
+}
+
 static void compose_text(const struct journal *j, struct buf *b)
 {
 	char name[SEGMENT_NAME];
@@ -90,7 +95,7 @@ static void compose_text(const struct journal *j, struct buf *b)
 		const struct segment *s = list_entry(l, struct segment, link);
 		buf_printf(b, "%s %s\n", segment_name(s->head.seq, name), word_of_segment(j, s));
 	}
-	buf_printf(b, "crc %08" PRIx32 "\n", crc32c(0, buf_data(b), buf_len(b)));
+	checkpoint_close_text(b);
 }
 
 static bool replace_file(int folder, const struct buf *b)
@@ -131,6 +136,20 @@ static bool is_intact(const char *text, size_t len)
 	       strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) == 0 &&
 	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
 	       crc == crc32c(0, text, len - CRC_LINE);
+}
+
+bool checkpoint_open_text(struct buf *text)
+{
+	bool right = is_intact(buf_cstr(text), buf_len(text));
+	if (right)
+		buf_shorten(text, CRC_LINE);
+	return right;
+}
+
+void checkpoint_put_gone(struct buf *text, uint64_t seq)
+{
+	char name[SEGMENT_NAME];
+	buf_printf(text, "%s gone\n", segment_name(seq, name));
 }
 
 static size_t parse_rows(char *text, struct checkpoint_row **rows)

@@ -46,6 +46,12 @@ void checkpoint_judge(const struct checkpoint_row *, size_t n, struct segment *)
 bool checkpoint_text(int folder, struct buf *);
 /* The bytes of the file, right or not; none: nothing, and true. */
 
+bool checkpoint_open_text(
+	struct buf *); /* more rows are to follow; false: it is not right, or nothing */
+void checkpoint_put_gone(struct buf *, uint64_t seq);
+void checkpoint_close_text(struct buf *);
+/* Of those that are not there any more here, and may be where the text is for: in any order, also what has a row. */
+
 bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may
  * still be there. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "replica/nats_link.h"
 #include "replica/replica_core.h"
+#include "spool/checkpoint.h"
 #include "spool/replicate.h"
 
 #include <fcntl.h>
@@ -22,6 +23,7 @@ enum { ID = 7, SIZE = 1000 };
 static struct {
 	int published, purged, set_up, noted;
 	uint64_t number, kept;
+	size_t len; /* of the message that was published last */
 	char subject[100];
 } nats;
 
@@ -55,8 +57,9 @@ void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row)
 bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
 		       const void *message, size_t len)
 {
-	(void)l, (void)subject, (void)message, (void)len;
+	(void)l, (void)subject, (void)message;
 	nats.published++;
+	nats.len = len;
 	nats.number = number;
 	return true;
 }
@@ -228,6 +231,36 @@ static void what_has_gone_is_not(void **state)
 	pump(&r);
 	assert_int_equal(nats.published, 0);
 	assert_int_equal(copies_lag(&r.copies), 0);
+}
+
+/* It does not know the segment any more, and what says that its messages are dead may be gone by it, too. */
+static void a_checkpoint_names_what_is_still_to_be_purged(void **state)
+{
+	const struct copy_key key = {.of = 5};
+	struct buf text = {0};
+	struct replica_head h;
+	const uint8_t *payload;
+	(void)state;
+	r.complete = true;
+	buf_puts(&text, "sluice checkpoint 2\n0000000000000009.seg read\n");
+	checkpoint_close_text(&text);
+	struct copy *f = copies_add(&r.copies, key, COPY_LOG);
+	f->there = true;
+	copy_gone(&r.copies, f);
+	orders_add(&r.orders, ORDER_GONE, key);
+	struct order *o = orders_add(&r.orders, ORDER_CHECKPOINT, (struct copy_key){.of = 0});
+	buf_append(&o->bytes, buf_data(&text), buf_len(&text));
+	pump(&r);
+	assert_int_equal(nats.published, 1);
+	assert_int_equal(nats.purged, 0);
+	assert_true(replica_message_get(r.message, nats.len, &h, &payload));
+	assert_int_equal(h.type, REPLICA_CHECKPOINT);
+	buf_clear(&text);
+	buf_append(&text, payload, h.length);
+	assert_true(checkpoint_open_text(&text));
+	assert_string_equal(buf_cstr(&text), "sluice checkpoint 2\n0000000000000009.seg read\n"
+					     "0000000000000005.seg gone\n");
+	buf_fini(&text);
 }
 
 static void when_there_is_no_room_what_keeps_some_goes(void **state)
@@ -471,6 +504,7 @@ int main(void)
 		TEST(so_is_that_of_a_former_start),
 		TEST(large_content_that_can_not_be_read_is_missing),
 		TEST(what_has_gone_is_not),
+		TEST(a_checkpoint_names_what_is_still_to_be_purged),
 		TEST(when_there_is_no_room_what_keeps_some_goes),
 		TEST(what_does_not_fit_into_it_waits_until_it_does),
 		TEST(what_keeps_some_comes_back_when_nothing_else_is_sent),
