@@ -15,6 +15,7 @@ void copies_init(struct copies *c)
 		list_init(&c->missing[i]);
 		c->lag[i] = 0;
 	}
+	c->rush = (struct goals){.n = 0};
 }
 
 void copies_fini(struct copies *c)
@@ -22,6 +23,7 @@ void copies_fini(struct copies *c)
 	struct copy *f, *tmp;
 	HASH_ITER(hh, c->table, f, tmp)
 	copies_remove(c, f);
+	goals_fini(&c->rush);
 }
 
 struct copy *copies_add(struct copies *c, struct copy_key key, enum copy_class class)
@@ -147,9 +149,37 @@ static struct copy *first_missing(const struct copies *c, enum copy_class class)
 	return first ? missing_of(first) : NULL;
 }
 
+static int by_age(const void *a, const void *b)
+{
+	const struct goal *one = a, *other = b;
+	return (one->key.of > other->key.of) - (one->key.of < other->key.of);
+}
+
+void copies_rush(struct copies *c)
+{
+	size_t n = 0;
+	goals_fini(&c->rush);
+	goals_set(&c->rush, c, COPY_OLDER);
+	for (size_t i = 0; i < c->rush.n; i++)
+		if (!c->rush.of[i].key.large)
+			c->rush.of[n++] = c->rush.of[i];
+	c->rush.n = n;
+	if (n > 1)
+		qsort(c->rush.of, n, sizeof c->rush.of[0], by_age);
+}
+
+/* NULL: it is on its way, or waits for large content. */
+static struct copy *rushed_log(struct copies *c)
+{
+	struct copy *f = copies_find(c, c->rush.of[c->rush.n - 1].key.of, false);
+	return f && f->sent < f->cleared ? f : NULL;
+}
+
 struct copy *copies_missing(struct copies *c, bool older)
 {
 	struct copy *f = first_missing(c, COPY_LARGE);
+	if (!f && !goals_reached(&c->rush, c))
+		return rushed_log(c);
 	if (!f)
 		f = cleared_log(c);
 	return f || !older ? f : first_missing(c, COPY_OLDER);

@@ -46,10 +46,20 @@ struct copy {
 	bool there;	  /* something of it was sent */
 };
 
+/* How far all files had got at some time: reached when the stream has all of that. */
+struct goals {
+	struct goal {
+		struct copy_key key;
+		uint64_t end;
+	} * of;
+	size_t n;
+};
+
 struct copies {
 	struct copy *table;
 	struct list behind[COPY_CLASSES], missing[COPY_CLASSES];
 	int64_t lag[COPY_CLASSES]; /* bytes */
+	struct goals rush;	   /* of the log, the newest last, which is sent first */
 };
 
 void copies_init(struct copies *);
@@ -64,6 +74,9 @@ void copy_is(struct copies *, struct copy *, uint64_t end, uint64_t sent, uint64
 
 void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
 
+void copies_rush(struct copies *);
+/* The log as it is now comes in from its newest file to its oldest: it says that something is withdrawn whose content never came. */
+
 void copies_last(struct copies *, struct copy *); /* of its class it is to be sent last */
 
 void copies_again(struct copies *, bool all);
@@ -75,15 +88,6 @@ bool copies_clear(struct copies *);
 /* The units that were waiting are cleared; those of the log as it is now wait. False: nothing does. */
 
 int64_t copies_lag(const struct copies *);
-
-/* How far all files had got at some time: reached when the stream has all of that. */
-struct goals {
-	struct goal {
-		struct copy_key key;
-		uint64_t end;
-	} * of;
-	size_t n;
-};
 
 void goals_set(struct goals *, const struct copies *, enum copy_class below);
 /* Of the classes below that one. */

@@ -93,6 +93,7 @@ static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 	struct copy *f = copies_find(&r->copies, n->of, large);
 	if (!f)
 		return;
+	const bool withdrawn = large && f->acked < f->end;
 	if (!large)
 		orders_forget_marks(&r->orders, key);
 	if (f->there) {
@@ -101,6 +102,9 @@ static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 	} else {
 		copies_remove(&r->copies, f);
 	}
+	/* The envelope that names it may still be on its way: an adopter would take that, or what was stored with it. */
+	if (withdrawn)
+		copies_rush(&r->copies);
 }
 
 static void add_ticket(struct replica *r, uint64_t number)

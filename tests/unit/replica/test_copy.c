@@ -74,6 +74,28 @@ static void a_log_goes_on_as_far_as_it_was_when_large_content_was_looked_at(void
 	assert_int_equal(log->cleared, 60);
 }
 
+/* Each waits for the newer one to be there. */
+static void in_a_rush_the_newest_of_the_log_comes_first(void **state)
+{
+	(void)state;
+	struct copy *newer = file(8, COPY_LOG, 50), *log = file(7, COPY_LOG, 50);
+	clear_all();
+	copies_rush(&all);
+	assert_ptr_equal(copies_missing(&all, true), newer);
+	copy_is(&all, newer, 70, 50, 0);
+	struct copy *large = file(9, COPY_LARGE, 10);
+	assert_ptr_equal(copies_missing(&all, true), large); /* that may be named in it */
+	copy_is(&all, large, 10, 10, 10);
+	assert_null(copies_missing(&all, true));
+	copies_again(&all, false);
+	assert_ptr_equal(copies_missing(&all, true), newer);
+	copy_is(&all, newer, 70, 50, 50); /* as far as it was */
+	assert_ptr_equal(copies_missing(&all, true), log);
+	copy_is(&all, log, 50, 50, 50);
+	clear_all();
+	assert_ptr_equal(copies_missing(&all, true), newer);
+}
+
 static void what_was_under_way_is_missing_again(void **state)
 {
 	(void)state;
@@ -259,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(large_files_come_before_segments_and_what_is_new_before_what_was_there),
 		T(a_log_goes_on_as_far_as_it_was_when_large_content_was_looked_at),
+		T(in_a_rush_the_newest_of_the_log_comes_first),
 		T(what_was_under_way_is_missing_again),
 		T(goals_are_how_far_all_had_got),
 		T(a_goal_is_reached_by_what_is_gone_or_cut),
