@@ -241,6 +241,47 @@ static void so_is_one_that_its_finish_stands_for(void **state)
 		check_verdicts_of(seed, 1, true);
 }
 
+static int held_before, handed;
+static bool written, early;
+
+/* Before each call: whatever was handed to qmgr since the last one. */
+static void look_what_is_handed(struct world *of, enum memdisk_call call)
+{
+	mailbox_drain(&of->client->mailbox);
+	if (of->nheld > held_before) {
+		handed++;
+		early |= written;
+	}
+	held_before = of->nheld;
+	written = call == CALL_WRITE || (written && call != CALL_DATASYNC);
+}
+
+/* Whatever begins once more, too: it is settled by then, and its start is all that there is to sync. */
+static void a_start_is_safe_before_the_delivery_begins(void **state)
+{
+	(void)state;
+	handed = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		begin(seed);
+		held_before = 0;
+		written = early = false;
+		w->on_call = look_what_is_handed;
+		world_store_some(w, 1);
+		for (int round = 0; round < 4; round++) {
+			take_all();
+			look_what_is_handed(w, CALL_READ);
+			world_do(w, "keep");
+			edges_settle();
+			look_what_is_handed(w, CALL_READ);
+		}
+		assert_false(early);
+		w->on_call = NULL;
+		world_kill(w);
+		world_done(&w);
+	}
+	assert_true(handed > SEEDS * 3 / 2);
+}
+
 /* What was refused since its sync failed must not come with the power. */
 static void what_was_refused_is_cut_off_for_good(void **state)
 {
@@ -606,6 +647,7 @@ int main(void)
 		cmocka_unit_test(ids_of_adopted_messages_are_there_until_they_are_let_go),
 		cmocka_unit_test(a_verdict_is_safe_when_its_group_is_written),
 		cmocka_unit_test(so_is_one_that_its_finish_stands_for),
+		cmocka_unit_test(a_start_is_safe_before_the_delivery_begins),
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),
 		cmocka_unit_test(a_segment_is_always_what_its_name_says),
 		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
