@@ -149,6 +149,26 @@ static struct copy *first_missing(const struct copies *c, enum copy_class class)
 	return first ? missing_of(first) : NULL;
 }
 
+static void goals_add(struct goals *g, const struct copies *c, enum copy_class class)
+{
+	size_t cap = g->n;
+	for (struct list *l = c->behind[class].next; l != &c->behind[class]; l = l->next) {
+		const struct copy *f = list_entry(l, struct copy, behind);
+		if (g->n == cap) {
+			cap = cap ? cap * 2 : 4;
+			g->of = mem_realloc(g->of, cap * sizeof *g->of);
+		}
+		g->of[g->n++] = (struct goal){.key = f->key, .end = f->end};
+	}
+}
+
+void goals_set(struct goals *g, const struct copies *c, enum copy_class below)
+{
+	*g = (struct goals){.n = 0};
+	for (enum copy_class i = 0; i < below; i++)
+		goals_add(g, c, i);
+}
+
 static int by_age(const void *a, const void *b)
 {
 	const struct goal *one = a, *other = b;
@@ -157,15 +177,10 @@ static int by_age(const void *a, const void *b)
 
 void copies_rush(struct copies *c)
 {
-	size_t n = 0;
 	goals_fini(&c->rush);
-	goals_set(&c->rush, c, COPY_OLDER);
-	for (size_t i = 0; i < c->rush.n; i++)
-		if (!c->rush.of[i].key.large)
-			c->rush.of[n++] = c->rush.of[i];
-	c->rush.n = n;
-	if (n > 1)
-		qsort(c->rush.of, n, sizeof c->rush.of[0], by_age);
+	goals_add(&c->rush, c, COPY_LOG);
+	if (c->rush.n > 1)
+		qsort(c->rush.of, c->rush.n, sizeof c->rush.of[0], by_age);
 }
 
 /* NULL: it is on its way, or waits for large content. */
@@ -188,23 +203,6 @@ struct copy *copies_missing(struct copies *c, bool older)
 int64_t copies_lag(const struct copies *c)
 {
 	return c->lag[COPY_LARGE] + c->lag[COPY_LOG] + c->lag[COPY_OLDER];
-}
-
-void goals_set(struct goals *g, const struct copies *c, enum copy_class below)
-{
-	size_t cap = 0;
-	g->of = NULL;
-	g->n = 0;
-	for (enum copy_class i = 0; i < below; i++) {
-		for (struct list *l = c->behind[i].next; l != &c->behind[i]; l = l->next) {
-			const struct copy *f = list_entry(l, struct copy, behind);
-			if (g->n == cap) {
-				cap = cap ? cap * 2 : 4;
-				g->of = mem_realloc(g->of, cap * sizeof *g->of);
-			}
-			g->of[g->n++] = (struct goal){.key = f->key, .end = f->end};
-		}
-	}
 }
 
 bool goals_reached(struct goals *g, struct copies *c)
