@@ -230,21 +230,27 @@ struct control *control_new(struct loop *loop, const char *folder,
 	return k;
 }
 
+void control_close(struct control *k)
+{
+	if (k->fd < 0)
+		return;
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	timer_stop(&k->loop->timers, &k->pause);
+	close(k->fd);
+	k->fd = -1;
+	unlink(k->path.address.sun_path);
+}
+
 void control_free(struct control **kp)
 {
 	struct control *k = *kp;
 	if (!k)
 		return;
 	*kp = NULL;
+	control_close(k);
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
 	assert(list_empty(&k->list) && k->connections == 0);
-	if (k->fd >= 0) {
-		ev_io_stop(k->loop->ev, &k->acceptor);
-		timer_stop(&k->loop->timers, &k->pause);
-		close(k->fd);
-		unlink(k->path.address.sun_path);
-	}
 	control_path_close(&k->path);
 	free(k);
 }

@@ -355,6 +355,8 @@ int server_stop(struct server *s, int **sockets)
 	spool_stop(s->spool);
 	node_stop(s->node, replica_stop(s->replica, node_drains(s->node)));
 	dns_stop(s->dns);
+	control_close(
+		s->control); /* while the queue is locked: the next relay has a socket of that name */
 	log_event(LOG_LEVEL_INFO, "stopped", NULL);
 	log_flush();
 	return smtpd_take_sockets(s->smtpd, sockets);

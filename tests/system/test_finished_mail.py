@@ -52,6 +52,7 @@ def _worn(module_lab):
     log = pathlib.Path(relay.spool, "log")
     wait_until(lambda: len(list(log.glob("*.seg"))) <= 4 and "skip" in (log / "checkpoint").read_text("ascii"), 60,
                "segments that have gone")
+    wait_until(lambda: len(_listed(relay)) == 1, 60, "the last to be recorded as done")
     relay.kill()
     return relay.spool
 

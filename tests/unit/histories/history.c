@@ -520,6 +520,15 @@ static void act_forget(void)
 	write_row(m->name, &e);
 }
 
+/* It has lost that there is such a node. */
+static void act_lose(void)
+{
+	char token[REPLICA_TOKEN];
+	char *subject = mem_printf("$KV." REPLICA_BUCKET ".%s", replica_token(some()->name, token));
+	jetstream_purge("KV_" REPLICA_BUCKET, subject, 0, 0);
+	free(subject);
+}
+
 /* Its taker's word that it has the queue gets through to the stream, unanswered; then the node comes back. */
 static void act_word(void)
 {
@@ -683,7 +692,8 @@ static const struct {
 	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
 	{"vanish", act_vanish, 0, FAULT_NONE},	 {"forget", act_forget, 0, FAULT_NONE},
 	{"fall", act_fall, 0, FAULT_NONE},	 {"word", act_word, 0, FAULT_NONE},
-	{"room", act_room, 3, FAULT_ROOM},	 {"read", act_read, 4, FAULT_READ},
+	{"lose", act_lose, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
+	{"read", act_read, 4, FAULT_READ},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };

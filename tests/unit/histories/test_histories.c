@@ -321,6 +321,20 @@ static void what_a_taker_had_taken_is_told_until_that_is_closed(void **state)
 	}
 }
 
+/* Node 0 was taking the queue of node 1 when it ended, and the bucket does not know node 1 any more. */
+static void what_a_lost_row_was_taken_by_is_not_released(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS; salt++) {
+		struct story h = {.seed = salt, .machines = 2};
+		add_acts_at(&h, "store:1 store:1 store:1 work:1 work:1 fall:0 kill:1", salt);
+		add_acts_at(&h, "long:0 long:0 lose:1 start:0", salt);
+		for (uint64_t i = 0; i < WORK / 2; i++)
+			add_acts_at(&h, "pass:0 work:0 work:0", salt + i);
+		play_well(&h);
+	}
+}
+
 /* Node 0 has taken the queue of node 1, and does not know yet that its own word has got through. */
 static void what_an_unanswered_word_has_made_ours_is_ours(void **state)
 {
@@ -505,6 +519,7 @@ int main(void)
 		cmocka_unit_test(who_adopts_what_left_then_names_it_in_doubt),
 		cmocka_unit_test(what_a_taker_had_taken_is_taken_with_it),
 		cmocka_unit_test(what_a_taker_had_taken_is_told_until_that_is_closed),
+		cmocka_unit_test(what_a_lost_row_was_taken_by_is_not_released),
 		cmocka_unit_test(what_an_unanswered_word_has_made_ours_is_ours),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
