@@ -472,9 +472,11 @@ static void finish_taking(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
-	if (any_lost(n, &named) && !named && may_give_back(n)) {
-		if (!unit_is_lost(n))
-			return;
+	const bool lost = any_lost(n, &named);
+	/* Else its stream would go on saying that it is being taken, where all is ours by another of them. */
+	if (lost && !unit_is_lost(n))
+		return;
+	if (lost && !named && may_give_back(n)) {
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
