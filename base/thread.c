@@ -23,8 +23,10 @@ void thread_prepare(void (*prepare)(void))
 	prepare_thread = prepare;
 }
 
-int thread_processors(void)
+int thread_workers(int64_t wanted)
 {
+	if (wanted > 0)
+		return (int)wanted;
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	return n > 0 ? (int)n : 1;
 }

@@ -13,11 +13,12 @@
 #define BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 int thread_start(pthread_t *, const char *name, void *(*run)(void *), void *argument);
 /* name: at most 15 characters, and must stay. */
 
-int thread_processors(void); /* that are online, at least one */
+int thread_workers(int64_t wanted); /* so many; 0: one for each processor that is online */
 
 void thread_give_way(void);
 /* The calling thread gets a processor when those that carry mail want none: it computes for long. */

@@ -94,7 +94,7 @@ static bool begin_thread(struct validating *t, int of, const struct conf_dns *co
 
 static int threads_wanted(const struct conf *conf)
 {
-	int n = conf->workers > 0 ? (int)conf->workers : thread_processors();
+	int n = thread_workers(conf->workers);
 	return n < THREADS_MAX ? n : THREADS_MAX;
 }
 

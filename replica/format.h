@@ -34,7 +34,10 @@
  * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
- * before: so what they say is dead has left its successor, or is done. A large file is there before the
+ * before: so what they say is dead has left its successor, or is done. A checkpoint also names as gone each segment whose purge is
+ * still to come, since it may pass over what says that the messages in it are dead. Where large content was withdrawn before it was
+ * there, the log is sent from its newest segment to its oldest, until all that it said then is there (copies_rush()): so that no
+ * envelope that names it comes in before what withdraws it. A large file is there before the
  * envelope that names it is sent; without LARGE_END it is not whole, and with it only when all has been read: what went by
  * another connection may come behind it.
  *

@@ -15,15 +15,10 @@ struct smtpc {
 	struct secrets *secrets;
 };
 
-static int number_of_workers(const struct conf *conf)
-{
-	return conf->workers > 0 ? (int)conf->workers : thread_processors();
-}
-
 struct smtpc *smtpc_new(struct conf *conf)
 {
 	struct smtpc *s = mem_zalloc(sizeof *s);
-	s->n = number_of_workers(conf);
+	s->n = thread_workers(conf->workers);
 	s->secrets = secrets_new(conf->spool);
 	s->worker = mem_zalloc((size_t)s->n * sizeof(struct worker *));
 	for (int i = 0; i < s->n; i++)

@@ -59,7 +59,8 @@ struct alias_learning {
 
 enum alias_learnt alias_learn(struct alias_learning *, const struct alias_learner *);
 
-void alias_learn_end(struct alias_learning *); /* and what was heard is forgotten */
+void alias_learn_end(
+	struct alias_learning *); /* learnt() will not be called; what was heard is forgotten */
 
 void alias_learn_refuse(struct passage *); /* for now, since a server could not say */
 

@@ -216,18 +216,13 @@ static bool adopt_conf(struct smtpd *s, struct conf *conf, struct inherited *inh
 	return true;
 }
 
-static int worker_count(const struct conf *conf)
-{
-	return conf->workers > 0 ? (int)conf->workers : thread_processors();
-}
-
 struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, struct buf *error)
 {
 	struct smtpd *s = mem_zalloc(sizeof *s);
 	struct inherited inherited;
 	s->clients = clients_new();
 	s->failures = failures_new();
-	s->nworker = worker_count(conf);
+	s->nworker = thread_workers(conf->workers);
 	s->worker = mem_zalloc((size_t)s->nworker * sizeof(struct smtpd_worker *));
 	for (int i = 0; i < s->nworker; i++) {
 		s->worker[i] = smtpd_worker_new(conf, edges->spool, s->clients);

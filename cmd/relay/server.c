@@ -165,8 +165,8 @@ static void keep_learnt(struct server *s)
 
 static int pool_threads(void)
 {
-	int processors = thread_processors();
-	return processors > POOL_THREADS_MAX ? POOL_THREADS_MAX : processors;
+	int n = thread_workers(0);
+	return n < POOL_THREADS_MAX ? n : POOL_THREADS_MAX;
 }
 
 static void join_cluster(struct server *s)

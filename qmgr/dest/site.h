@@ -263,7 +263,7 @@ void site_try_now(struct site *);
 /* The operator wants its hosts tried, whatever they did before. */
 
 const char *site_state_name(const struct site *);
-/* The same; alive it may be "paced" (its hosts have refused more than it gets now), or "limited" (they take no more
+/* Its health by its name; alive it may be "paced" (its hosts have refused more than it gets now), or "limited" (they take no more
  * connections than it has). */
 
 int site_badness(const char *state);
