@@ -31,7 +31,7 @@
  * it lies where it was before then (spool/older_copy.h). Where no epoch has a COMPLETE, the first ended before its queue
  * was there: the same holds.
  *
- * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
+ * **Order.** Nothing of an epoch is sent before its BEGIN is known to be there: what lies before that is purged. The bytes of one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
  * before: so what they say is dead has left its successor, or is done. A checkpoint also names as gone each segment whose purge is

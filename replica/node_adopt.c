@@ -214,12 +214,25 @@ static void release_adopted(struct node *n)
 	n->released = true;
 }
 
+/* Orders crossed: each was told to take the next one's queue, and so none of them has an epoch to take anything with. */
+static bool is_in_circle(const struct node *n, const struct roster_row *r)
+{
+	const struct roster_row *by = r;
+	for (int i = 0; i < n->roster.n && by && by->is.state == REPLICA_ADOPTING; i++) {
+		by = roster_find(&n->roster, by->is.by);
+		if (by == r)
+			return true;
+	}
+	return false;
+}
+
 /* Whoever was taking it has lost its own queue, before it was known that it would take this one. */
 static bool is_orphaned(const struct node *n, const struct roster_row *r)
 {
 	const struct roster_row *by = roster_find(&n->roster, r->is.by);
 	return r->is.state == REPLICA_ADOPTING && by &&
-	       (by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED);
+	       (by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED ||
+		is_in_circle(n, r));
 }
 
 bool node_has_room(struct node *n, const struct roster_row *r, uint64_t *needed, int64_t *there)

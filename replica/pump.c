@@ -345,6 +345,13 @@ static bool log_waits(struct replica *r)
 	return r->room == ROOM_FOR_OTHERS;
 }
 
+/* Until it is known to be there nothing else is sent: all before it would count for nobody, and go when the rest is there. */
+static void begin_epoch(struct replica *r)
+{
+	if (r->flight.n == 0)
+		send_state(r, REPLICA_BEGIN, r->first, NULL);
+}
+
 void pump(struct replica *r)
 {
 	assert(loop_is_ours(r->loop));
@@ -353,9 +360,10 @@ void pump(struct replica *r)
 	clear_log(r);
 	if (makes_room(r) || log_waits(r) || makes_room(r) || waits_for_beat(r))
 		return;
-	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
-	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
+	if (r->phase == PHASE_RUNNING && !r->begun) {
+		begin_epoch(r);
 		return;
+	}
 	send_missing(r, false);
 	send_missing(r, true);
 	run_orders(r);

@@ -67,6 +67,7 @@ enum fault {
 	FAULT_ROOM,
 	FAULT_READ,
 	FAULTS,
+	UNEVEN = FAULTS, /* not a fault: acts are more or less frequent than in other histories */
 	FAULT_NONE = -1
 };
 
@@ -105,7 +106,7 @@ uint32_t history_fault(const char *name)
 	for (int i = 0; i < FAULTS; i++)
 		if (strcmp(fault_names[i], name) == 0)
 			return UINT32_C(1) << i;
-	return 0;
+	return strcmp(name, "uneven") == 0 ? UINT32_C(1) << UNEVEN : 0;
 }
 
 static struct machine *some(void)
@@ -703,30 +704,49 @@ static bool about(const struct story *h, int kind)
 	return acts[kind].fault == FAULT_NONE || h->faults >> acts[kind].fault & 1;
 }
 
-static int draw(const struct story *h, struct chance *c)
+/* How frequent each kind of act is, where it is about. */
+static void weigh_acts(const struct story *h, bool uneven, uint32_t weight[KINDS])
+{
+	enum { DOUBLINGS = 5 };
+	struct chance c = {.state = ~h->seed << 8};
+	for (int k = 0; k < KINDS; k++) {
+		uint32_t doublings = uneven ? chance_below(&c, DOUBLINGS) : 0;
+		weight[k] = about(h, k) ? acts[k].weight << doublings : 0;
+	}
+}
+
+static int draw_act(const uint32_t weight[KINDS], struct chance *c)
 {
 	uint32_t all = 0;
 	int i = 0;
 	for (int k = 0; k < KINDS; k++)
-		all += about(h, k) ? acts[k].weight : 0;
+		all += weight[k];
 	for (uint32_t at = chance_below(c, all);; i++) {
-		uint32_t weight = about(h, i) ? acts[i].weight : 0;
-		if (at < weight)
+		if (at < weight[i])
 			return i;
-		at -= weight;
+		at -= weight[i];
 	}
 }
 
 void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 {
+	const bool uneven = ~allowed && allowed >> UNEVEN & 1;
 	struct chance c = {.state = seed << 8};
+	uint32_t per_cent = ~allowed ? SOME : FEW;
 	*h = (struct story){.seed = seed, .machines = chance_percent(&c, 40) ? 2 : 3};
+	if (uneven && chance_percent(&c, 50))
+		per_cent = FEW;
+	if (uneven && chance_percent(&c, 20))
+		h->machines = MACHINES;
 	for (int i = 0; i < FAULTS; i++)
-		h->faults |= (uint32_t)chance_percent(&c, ~allowed ? SOME : FEW) << i;
+		h->faults |= (uint32_t)chance_percent(&c, per_cent) << i;
 	h->faults &= allowed;
+	uint32_t weight[KINDS];
+	weigh_acts(h, uneven, weight);
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
 	for (int i = 0; i < h->n; i++)
-		h->act[i] = (struct act){.what = draw(h, &c), .salt = chance_next(&c) >> 1};
+		h->act[i] =
+			(struct act){.what = draw_act(weight, &c), .salt = chance_next(&c) >> 1};
 }
 
 void history_add(struct story *h, const char *name)

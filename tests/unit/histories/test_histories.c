@@ -450,6 +450,23 @@ static void a_queue_that_may_be_past_is_not_opened(void **state)
 	memdisk_free(&disk);
 }
 
+static void play_seeds(const uint64_t seeds[], size_t n, uint32_t faults)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct story h;
+		history_make(&h, seeds[i], faults);
+		play_well(&h);
+	}
+}
+
+static uint32_t all_by_name(void)
+{
+	uint32_t all = 0;
+	for (int bit = 0; history_fault_name(bit); bit++)
+		all |= UINT32_C(1) << bit;
+	return all;
+}
+
 /* A queue adopted twice by one node, since NATS lost the first; rows that NATS has an older state of, of nodes that are gone; a
  * repair that could not open a file for once. A retired name whose row was lost; what had been taken of a queue that another has since;
  * content that was moved where no copy of it came; two that were refused, and of which one came back; a purge of what was adopted
@@ -460,11 +477,7 @@ static void those_that_were_found_are_mended(void **state)
 					 93762,	  37302, 78661,	 74620,	 36954, 76659,
 					 1019237, 6496,	 860170, 929076};
 	(void)state;
-	for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-		struct story h;
-		history_make(&h, seeds[i], ~UINT32_C(0));
-		play_well(&h);
-	}
+	play_seeds(seeds, sizeof seeds / sizeof seeds[0], ~UINT32_C(0));
 }
 
 static void and_those_that_take_all_faults(void **state)
@@ -473,15 +486,16 @@ static void and_those_that_take_all_faults(void **state)
 					 1084082, 1121009, 1162243, 1182331, 1268248,
 					 1399254, 1668943, 1693209, 1706890, 1947913,
 					 1958129, 1981737, 2215042, 2263075, 1015290};
-	uint32_t all = 0;
 	(void)state;
-	for (int bit = 0; history_fault_name(bit); bit++)
-		all |= UINT32_C(1) << bit;
-	for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-		struct story h;
-		history_make(&h, seeds[i], all);
-		play_well(&h);
-	}
+	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name());
+}
+
+/* A start that said that its epoch begins behind what it had sent; two that were each told to take the other's queue. */
+static void and_those_of_uneven_histories(void **state)
+{
+	static const uint64_t seeds[] = {11174, 21474, 29926};
+	(void)state;
+	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name() | history_fault("uneven"));
 }
 
 static void what_was_promised_is_kept_by_every_cluster(void **state)
@@ -525,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
 		cmocka_unit_test(those_that_were_found_are_mended),
 		cmocka_unit_test(and_those_that_take_all_faults),
+		cmocka_unit_test(and_those_of_uneven_histories),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -455,7 +455,22 @@ static void so_does_what_an_epoch_begins_with(void **state)
 	hear_of_beat(1);
 	pump(&r);
 	assert_int_equal(r.own.beat, 1);
-	assert_int_equal(nats.published, 3); /* that it begins, the bytes, and that these are all */
+	assert_int_equal(nats.published, 1); /* that it begins */
+}
+
+/* What came in before would be purged when all is there, and counts for nobody until then. */
+static void nothing_is_sent_before_its_epoch_is_known_to_have_begun(void **state)
+{
+	(void)state;
+	r.begun = 0;
+	name_large(false);
+	pump(&r);
+	pump(&r);
+	assert_int_equal(nats.published, 1);
+	acknowledge(1, 101, false);
+	assert_int_equal(r.begun, 101);
+	pump(&r);
+	assert_int_equal(nats.published, 3); /* the bytes, and that these are all */
 }
 
 static void nothing_is_noted_where_nothing_is_sent(void **state)
@@ -513,6 +528,7 @@ int main(void)
 		TEST(so_is_one_whose_last_number_says_so),
 		TEST(what_follows_a_pause_waits_until_a_beat_is_noted),
 		TEST(so_does_what_an_epoch_begins_with),
+		TEST(nothing_is_sent_before_its_epoch_is_known_to_have_begun),
 		TEST(where_none_can_be_noted_it_goes_without),
 		TEST(one_that_is_noted_at_last_is_borne),
 		TEST(nothing_is_noted_where_nothing_is_sent),
