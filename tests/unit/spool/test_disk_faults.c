@@ -71,6 +71,7 @@ static bool play(void)
 		     (uint64_t)fault.variant;
 	edges_begin();
 	world_init(w, memdisk_new(), world_seed << 9);
+	w->uneven = fault.variant % 2 ? world_seed << 8 : 0;
 	if (fault.variant > 0)
 		before(w);
 	w->fails = true;

@@ -145,6 +145,8 @@ static void play(uint64_t seed)
 	world_init(w, memdisk_new(), seed << 8);
 	if (chance_percent(&w->chance, 50))
 		leave_spares(w);
+	if (chance_percent(&w->chance, 50))
+		w->uneven = seed << 8;
 	uint32_t lives = 1 + chance_below(&w->chance, LIVES);
 	for (uint32_t i = 0; i < lives; i++) {
 		edges_stepped(chance_percent(&w->chance, 70));

@@ -38,6 +38,7 @@ struct world {
 	struct book book;
 	struct chance chance; /* what is done */
 	struct chance power;  /* when and how it is cut */
+	uint64_t uneven;      /* by this seed some acts are more frequent; 0: all are as they are */
 	struct conf *conf;
 	struct loop *client;
 	struct spool *spool;

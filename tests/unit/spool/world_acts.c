@@ -311,11 +311,15 @@ void world_do(struct world *w, const char *name)
 
 void world_step(struct world *w)
 {
-	uint32_t all = 0;
+	enum { DOUBLINGS = 5 };
+	struct chance c = {.state = w->uneven};
+	uint32_t weight[ACTS], all = 0;
 	int i = 0;
-	for (int k = 0; k < ACTS; k++)
-		all += acts[k].weight;
-	for (uint32_t at = chance_below(&w->chance, all); at >= acts[i].weight; i++)
-		at -= acts[i].weight;
+	for (int k = 0; k < ACTS; k++) {
+		weight[k] = acts[k].weight << (w->uneven ? chance_below(&c, DOUBLINGS) : 0);
+		all += weight[k];
+	}
+	for (uint32_t at = chance_below(&w->chance, all); at >= weight[i]; i++)
+		at -= weight[i];
 	run(w, &acts[i]);
 }
