@@ -46,7 +46,20 @@ MOODS = (
     (Rule("starttls", reply="454 4.7.0 not now"),),
     (Rule("starttls", close=True, times=3),),
     (Rule("end", reply="451 4.3.0 not now", pattern="[13579]@"),),
+    (Rule("mail", reply="503 5.5.1 wait for your turn", early=True),),
+    (Rule("rcpt", reply="503 5.5.1 wait for your turn", early=True), Rule("data", reply="503 5.5.1 wait for your turn", early=True)),
+    (Rule("rcpt", reply="421 4.7.0 too fast", after=2, times=4, close=True),),
+    (Rule("bdat", reply="421 4.3.2 going down", close=True, after=1, times=3),),
+    (Rule("bdat", reply="502 5.5.2 what is that", times=2),),
+    (Rule("end", reply="250 2.0.0 taken", close=True, after=2, times=4),),
+    (Rule("end", reply="451 4.7.1 too many messages, slow down", after=3, times=8),),
+    (Rule("connect", delay=0.4), Rule("connect", close=True, after=2, times=4)),
+    (Rule("quit", close=True), Rule("rset", delay=0.2)),
+    (Rule("end", reply="550", pattern="^odd"), Rule("rcpt", reply="550", after=3, times=3)),
+    (Rule("ehlo", reply="502 5.5.1 never heard of it"),),
 )
+UNEVEN = 4  # doublings: so much more often than others some acts come in every other history
+FEW = 4  # moods of hosts, settings, in those
 # What each domain's host can do, and a filter does.
 EXTENSIONS = (EVERYTHING, EVERYTHING, EVERYTHING, tuple(one for one in EVERYTHING if one != "CHUNKING"), ("PIPELINING",), ())
 FILTERS = (
@@ -101,6 +114,8 @@ class Chance:
     def __init__(self, lab, seed):
         """Start the hosts and the relay."""
         self.random = random.Random(seed)
+        self._uneven = random.Random(f"{seed} uneven") if self.random.random() < 0.5 else None
+        self._moods, self._settings = self._some(MOODS), self._some(SETTINGS)
         self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
         self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
         self.filter = Milter() if self.random.random() < 0.5 else None
@@ -117,6 +132,12 @@ class Chance:
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._clients = [threading.Thread(target=self._send_all, args=(random.Random(f"{seed} {number}"),), daemon=True) for number in range(3)]
+
+    def _some(self, of):
+        return self._uneven.sample(of, FEW) if self._uneven else of
+
+    def _often(self, weight):
+        return weight << self._uneven.randrange(UNEVEN) if self._uneven else weight
 
     def _host(self, lab, domain):
         tls = lab.certificates.server_context(domain) if self.random.random() < 0.3 else None
@@ -208,10 +229,11 @@ class Chance:
         """Let so many things happen."""
         acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 4), (self._stop, 1), (self._kill, 1), (self._replace, 1),
                 *([(self._change_filter, 3)] if self.filter else []))
+        weights = [self._often(weight) for _, weight in acts]
         for client in self._clients:
             client.start()
         for _ in range(steps):
-            act = self.random.choices([act for act, _ in acts], [weight for _, weight in acts])[0]
+            act = self.random.choices([act for act, _ in acts], weights)[0]
             self._note(act.__name__.strip("_"))
             act()
             time.sleep(self.random.choice((0, 0.05, 0.2)))
@@ -224,7 +246,7 @@ class Chance:
         self.story.append(f"{now:%H:%M:%S.%f} {' '.join(map(str, words))}")
 
     def _change_host(self):
-        domain, mood = self.random.choice(DOMAINS), self.random.choice(MOODS)
+        domain, mood = self.random.choice(DOMAINS), self.random.choice(self._moods)
         host = self.random.choice(self.hosts[domain])
         self._note(domain, host.port, mood)
         host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
@@ -248,7 +270,7 @@ class Chance:
         self.relay.command(*words)
 
     def _change_settings(self):
-        kind, name, values = self.random.choice(SETTINGS)
+        kind, name, values = self.random.choice(self._settings)
         config = self.relay.config
         at = {"transport": config.transports["smtp"], "queue": config.queue, "settings": config.settings}[kind]
         value = at[name] = self.random.choice(values)
