@@ -183,8 +183,10 @@ void reader_feed(struct qmgr *q)
 		if (pool_room(&q->sched) <= 0)
 			return;
 		read_batch(m, m->work.rcpt_limit);
-		if (!is_starved(m))
-			list_remove(&m->in_starved);
+		if (is_starved(m))
+			continue;
+		list_remove(&m->in_starved);
+		q->db.thread.check(&m->work); /* all may have had their verdicts at once */
 	}
 }
 

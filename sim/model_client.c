@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNKING_DEPTH = 3 }; /* hosts of this depth and above take messages in chunks */
+enum {
+	CHUNKING_DEPTH = 3, /* hosts of this depth and above take messages in chunks */
+	FIRST_IDLE_MS = 1000,
+};
 
 struct client {
 	struct stage *stage;
@@ -133,9 +136,12 @@ static void begin_work(struct client *c, double way)
 		    host_transaction_us(c->attempt.host, d->nrcpt, d->content->size, way));
 }
 
+/* One that never carried anything is left a moment, as smtpc does. */
 static void begin_idle(struct client *c)
 {
-	stage_after(c->stage, &c->timer, stage_us(c->open->transport->connection_idle_timeout));
+	int64_t ms = c->open->transport->connection_idle_timeout;
+	int64_t least = c->done == 0 ? FIRST_IDLE_MS : 0;
+	stage_after(c->stage, &c->timer, stage_us(ms > least ? ms : least));
 }
 
 static bool is_worn(const struct client *c)

@@ -95,8 +95,8 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 	struct peer *first = selection_first(&s->queue);
 	struct tally_site *t = tally_site(st->tally, s->key);
 	struct conn *c = first ? site_place(s, first) : NULL;
-	/* Whether a place behind others is worth taking changes with time: it comes to that itself. */
-	if (c && c->busy == 0)
+	/* Whether a place behind others, or a reserve, is worth taking changes with time: it comes to that itself. */
+	if (c && c->busy == 0 && !c->reserve)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
 			    (long long)(st->world->now_us / 1000), s->key);
 	if (is_forgotten(st, s) && !t->forgotten)

@@ -111,6 +111,7 @@ void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 	if (c->site != s)
 		conn_lend(c, s);
 	e->conn = c;
+	db->given = true;
 	e->era = s->pacing->learnt.era;
 	conn_load(c, e);
 	metrics_add(METRIC_under_way, 1);

@@ -128,7 +128,8 @@ struct destdb {
 	struct site_hours hours;       /* of its sites */
 
 	uint64_t last_conn;   /* number of the newest connection */
-	uint64_t rounds;      /* of qmgr_thread_settle() */
+	uint64_t rounds;      /* of qmgr_thread_settle(), and those that idle connections begin */
+	bool given;	      /* something, since the last of them began */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	struct list scarce;   /* struct host: a connection is idle that other nodes wait for */
 	struct list changed; /* struct host: what is known of it may be to be told to other nodes */

@@ -55,9 +55,9 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 
 static void drop_hosts(struct site *s)
 {
+	site_wait_no_more(s);
 	for (int i = 0; i < s->nhost; i++) {
 		struct site_host *it = &s->hosts[i];
-		list_remove(&it->in_full);
 		list_remove(&it->in_host);
 		host_unref(it->host);
 		free(it->name);

@@ -121,6 +121,7 @@ struct site {
 	bool moving;	       /* what waits may be to go from another */
 	bool called;	       /* by that, and has not looked yet */
 	struct timer wake;
+	bool yielded_to;     /* it waits for its hosts and has no connection: conn_yields() */
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
 	struct host *fed_by; /* by this host, and has not looked yet; or NULL */
 	UT_hash_handle hh;
@@ -174,6 +175,9 @@ const struct site_host *site_host_of(const struct site *, const struct host *);
 bool site_overflows(const struct site *);
 /* Its mail would wait for the connections to its best hosts for longer than backup_attempt_delay:
  * hosts of lesser preference may be used beside them where those take no further connection. */
+
+bool site_keeps_back(const struct site *, const struct host *);
+/* A connection to it that is a reserve is for what overflows: a better host is in service, and nothing does. */
 
 bool site_has_backups(const struct site *); /* hosts of several preferences */
 int64_t site_down_until_ms(const struct site *);

@@ -72,6 +72,20 @@ bool site_overflows(const struct site *s)
 	return wait_ms(s, &s->hosts[first], end - first) > (double)delay_ms;
 }
 
+static bool has_better(const struct site *s, const struct host *than)
+{
+	const struct site_host *it = site_host_of(s, than);
+	for (int i = 0; it && i < s->nhost; i++)
+		if (s->hosts[i].preference < it->preference && !site_host_out(&s->hosts[i]))
+			return true;
+	return false;
+}
+
+bool site_keeps_back(const struct site *s, const struct host *h)
+{
+	return has_better(s, h) && !site_overflows(s);
+}
+
 const struct site_host *site_host_of(const struct site *s, const struct host *h)
 {
 	for (int i = 0; i < s->nhost; i++)

@@ -21,7 +21,8 @@ static bool bytes_fit(const struct site *s, int64_t bytes)
 
 static bool is_usable(const struct conn *c)
 {
-	return !(c->reserve && !site_overflows(c->site)) && !(c->busy == 0 && conn_yields(c));
+	return !(c->reserve && site_keeps_back(c->site, c->host)) &&
+	       !(c->busy == 0 && conn_yields(c));
 }
 
 static struct conn *idle_own(const struct site *s)
@@ -100,9 +101,9 @@ static bool may_connect(const struct site *s, const struct peer *p)
 static struct conn *place_for(const struct site *s, const struct peer *p)
 {
 	const struct entry *e = peer_first(p);
-	if (e->alone)
-		return indoubt_place(s, e);
 	bool another = s->busy < site_limit(s); /* it may be told to use fewer than it has */
+	if (e->alone)
+		return another ? indoubt_place(s, e) : NULL;
 	struct conn *c = another ? idle_own(s) : NULL;
 	if (!c && another)
 		c = idle_of_others(s);

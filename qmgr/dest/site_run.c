@@ -97,6 +97,32 @@ static void move_on(struct site *s)
 	s->moving = false;
 }
 
+static struct conn *idle_reserve(const struct site *s)
+{
+	list_each (link, tmp, &s->open) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		if (c->reserve && c->busy == 0)
+			return c;
+	}
+	return NULL;
+}
+
+/* One that idles beside mail, since that does not overflow. Where it takes the place of one to a better host, and nothing else is
+ * under way, the mail would wait until it closes; else others may by and by take more of that host, so that it does overflow. */
+static void see_to_reserve(struct site *s)
+{
+	enum { LOOK_MS = 100 };
+	if (s->queue.waiting == 0 || s->queue.state == QUEUE_PLACED || site_paused(s))
+		return;
+	struct conn *c = idle_reserve(s);
+	if (!c || !site_keeps_back(s, c->host))
+		return;
+	if (s->connections - s->slow >= site_limit(s) && s->busy == 0 && s->connecting == s->slow)
+		conn_end(s->db, c);
+	else
+		site_wake_at(s, destdb_now_ms(s->db) + LOOK_MS);
+}
+
 static bool has_idle(const struct site *s)
 {
 	list_each (link, tmp, &s->open)
@@ -115,6 +141,7 @@ void site_run(struct site *s)
 	list_remove(&s->queue.in_parked);
 	dispatch_trim(s);
 	selection_set(&s->queue, assess_site(s, &holds));
+	see_to_reserve(s);
 	wait_or_not(s);
 	bool called = s->called;
 	wait_for_provider(s, holds);

@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /* Sites that would use a connection to a host, if there were one. */
-#include "qmgr/dest/conn.h"
+#include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/site.h"
+
+/* Others had made room for a site without any connection (conn_yields()), which wants none any more: they look again. */
+static void end_yielding(struct site *to)
+{
+	for (int i = 0; i < to->nhost && to->yielded_to; i++) {
+		if (list_empty(&to->hosts[i].in_full))
+			continue;
+		list_each (link, tmp, &to->hosts[i].host->idle) {
+			struct conn *c = list_entry(link, struct conn, in_host_idle);
+			if (c->turn >= CONN_TURN && c->site->queue.waiting > 0)
+				site_touch(c->site);
+		}
+	}
+	to->yielded_to = false;
+}
 
 /* Whichever of its hosts has a connection to spare first will say so. */
 void site_wait_for_hosts(struct site *s)
@@ -14,10 +29,14 @@ void site_wait_for_hosts(struct site *s)
 		if (it->host->nidle > 0)
 			site_touch(s); /* one that has had its turn is free for it now */
 	}
+	if (s->connections > 0)
+		end_yielding(s);
+	s->yielded_to = s->connections == 0;
 }
 
 void site_wait_no_more(struct site *s)
 {
+	end_yielding(s);
 	for (int i = 0; i < s->nhost; i++)
 		list_remove(&s->hosts[i].in_full);
 }
@@ -39,6 +58,13 @@ void site_feed_waiting_for(struct host *h)
 	}
 }
 
+/* Who was told in vain before, as this site wanted its own, is told again. Each time something was given, so that this ends. */
+static void begin_round(struct destdb *db)
+{
+	db->rounds += db->given;
+	db->given = false;
+}
+
 void site_pass_on(struct site *s)
 {
 	struct host *h = s->fed_by;
@@ -49,7 +75,9 @@ void site_pass_on(struct site *s)
 		site_feed_waiting_for(h);
 	list_each (link, tmp, &s->open) {
 		const struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy == 0 && c->host != h)
-			site_feed_waiting_for(c->host);
+		if (c->busy > 0 || c->host == h || list_empty(&c->host->full))
+			continue;
+		begin_round(s->db);
+		site_feed_waiting_for(c->host);
 	}
 }

@@ -281,6 +281,46 @@ static void what_would_wait_too_long_for_a_full_host_overflows_to_the_backup(voi
 	assert_int_equal(given_at(1)->connection, open_to("backup.test")->connection);
 }
 
+/* One connection to each, and what is left of the mail is kept for the better one, which has some of it. */
+static void begin_with_an_idle_reserve(void)
+{
+	begin_with_a_full_host(
+		"transport smtp { host_connection_limit = 1 destination_concurrency_limit = 2 }",
+		1000);
+	ready(open_to("backup.test"), 1);
+	for (int i = 0; i < 5; i++)
+		done(given_at(given.n - 1), VERDICT_SENT);
+	assert_int_equal(given.n, 1);
+	assert_int_equal(given_at(0)->connection, open_to("far.test")->connection);
+}
+
+static void what_is_kept_for_what_overflows_is_for_all_when_the_better_host_is_out(void **state)
+{
+	(void)state;
+	begin_with_an_idle_reserve();
+	given_at(0)->returned = true;
+	post_back(given_at(0));
+	lose(open_to("far.test"), "cut off");
+	lose(open_to("far.test"), "refused");
+	assert_int_equal(given.n, 1);
+	assert_int_equal(given_at(0)->connection, open_to("backup.test")->connection);
+}
+
+static void what_is_kept_ends_where_it_is_all_that_there_may_be(void **state)
+{
+	(void)state;
+	begin_with_an_idle_reserve();
+	reload("transport smtp { host_connection_limit = 1 destination_rate_delay = 10ms }");
+	given_at(0)->returned = true;
+	post_back(given_at(0));
+	close_orderly(open_to("far.test"));
+	pass_time(20);
+	assert_int_equal(given.n, 0);
+	assert_true(was_told_to_end(open_to("backup.test")));
+	close_orderly(open_to("backup.test"));
+	assert_int_equal(opened_to("far.test"), 1);
+}
+
 static void what_waits_for_a_full_host_but_not_long_goes_nowhere_else(void **state)
 {
 	(void)state;
@@ -358,6 +398,8 @@ int main(void)
 		TEST(mail_in_doubt_does_not_wait_for_a_host_that_does_not_answer),
 		TEST(one_that_waits_for_a_full_backup_is_told_when_it_has_room),
 		TEST(what_would_wait_too_long_for_a_full_host_overflows_to_the_backup),
+		TEST(what_is_kept_for_what_overflows_is_for_all_when_the_better_host_is_out),
+		TEST(what_is_kept_ends_where_it_is_all_that_there_may_be),
 		TEST(what_waits_for_a_full_host_but_not_long_goes_nowhere_else),
 		TEST(what_waits_for_a_full_host_goes_to_no_fallback_relay),
 		TEST(what_waits_for_a_full_relay_goes_to_no_second_relay),

@@ -2,9 +2,10 @@
 #include "tests/unit/sim/unit.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-/* One thread is all there is: the slow sanitizer for threads need not see each. */
+/* FROM=n SEEDS=m for a longer run. One thread is all there is: the slow sanitizer for threads need not see each. */
 #ifdef __SANITIZE_THREAD__
 enum { SEEDS = 50, TWICE = 3, SECONDS = 200 };
 #else
@@ -60,15 +61,21 @@ static void breaks_no_rule(uint64_t seed)
 static void no_rule_is_broken_in_any_of_these_runs(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+	const char *from = getenv("FROM"), *wanted = getenv("SEEDS");
+	uint64_t first = from ? strtoull(from, NULL, 10) : 1;
+	uint64_t n = wanted ? strtoull(wanted, NULL, 10) : SEEDS;
+	for (uint64_t seed = first; seed < first + n; seed++)
 		breaks_no_rule(seed);
 }
 
-/* A site that was never looked at again; entries beside free places. */
+/* A site that was never looked at again; entries beside free places: an idle reserve that took the place of a better connection, one
+ * that had been told of in vain, one that had made room for a site which got its own; mail in doubt beyond the limit of its
+ * destination. */
 static void nor_in_those_that_once_found_something(void **state)
 {
 	(void)state;
-	static const uint64_t seeds[] = {1208, 1211, 2948};
+	static const uint64_t seeds[] = {1208,	 1211,	 2948,	 103585, 110646,
+					 110689, 114409, 114587, 116681, 118672};
 	for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
 		breaks_no_rule(seeds[i]);
 }
