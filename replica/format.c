@@ -153,6 +153,8 @@ void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 			  "seen_ms", (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms,
 			  "life", life, "number", (json_int_t)e->number, "since",
 			  (json_int_t)e->since, "ids_us", (json_int_t)e->ids_us);
+	if (e->with[0])
+		json_object_set_new(o, "with", json_string(e->with));
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -171,18 +173,19 @@ static bool state_of(const char *name, enum replica_state *state)
 
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 {
-	const char *state, *by, *life;
+	const char *state, *by, *life, *with = "";
 	json_int_t epoch, seen_ms, lease_ms, number;
-	json_int_t since = 0, ids_us = 0; /* older nodes say nothing of these */
+	json_int_t since = 0, ids_us = 0; /* older nodes say nothing of these, nor of with */
 	json_t *o = json_loadb(json, len, 0, NULL);
 	bool ok = o &&
-		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I}", "epoch", &epoch,
-			      "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
+		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I, s?s}", "epoch",
+			      &epoch, "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
 			      &lease_ms, "life", &life, "number", &number, "since", &since,
-			      "ids_us", &ids_us) == 0 &&
+			      "ids_us", &ids_us, "with", &with) == 0 &&
 		  epoch >= 0 && ids_us >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
 		  number < IDENT_NODES && strlen(by) <= REPLICA_NODE_MAX &&
-		  state_of(state, &e->state) && sscanf(life, "%16" SCNx64, &e->life) == 1;
+		  strlen(with) <= REPLICA_NODE_MAX && state_of(state, &e->state) &&
+		  sscanf(life, "%16" SCNx64, &e->life) == 1;
 	if (ok) {
 		e->epoch = (uint64_t)epoch;
 		e->seen_ms = seen_ms;
@@ -192,6 +195,7 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 		e->ids_us = (uint64_t)ids_us;
 		e->alone = ALONE_AS_BEFORE;
 		strcpy(e->by, by);
+		strcpy(e->with, with);
 	}
 	json_decref(o);
 	return ok;

@@ -117,7 +117,7 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint6
 
 /* A node's row in the bucket; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
  * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5,
- * "ids_us":1700000001000000}. A key "number.N" holds the token of the node whose
+ * "ids_us":1700000001000000,"with":"NODE"}, the last where there is such a node. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
@@ -149,6 +149,10 @@ struct replica_epoch {
 	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 	enum replica_alone alone;
+	char with
+		[REPLICA_NODE_MAX +
+		 1]; /* ADOPTING, in the bucket only: some of it may lie in that node's queue, which `by` is taking,
+					    too; or "" */
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);

@@ -116,6 +116,10 @@ static bool is_for_unit(const struct node *n, const struct roster_row *r)
 static struct replica_epoch make_claim(const struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = r->is;
+	if (is.state != REPLICA_ADOPTING)
+		is.with[0] = '\0';
+	else if (strcmp(is.by, n->name) != 0)
+		memcpy(is.with, is.by, sizeof is.with);
 	is.state = REPLICA_ADOPTING;
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
@@ -373,14 +377,33 @@ void node_disowned(struct node *n, bool done)
 	n->taking.giving = done ? GIVING_GONE : GIVING_WANTED;
 }
 
-/* Whoever has room may have it at once, and its node, if it comes back. False: it is not said yet. */
+static bool is_ours_to_return(const struct node *n, const struct roster_row *r)
+{
+	return r->is.state == REPLICA_ADOPTING && strcmp(r->is.by, n->name) == 0;
+}
+
+/* Some of it may lie in the queue of another that goes back, too: whoever has that, has both. */
+static const struct node_unit *taker_of(const struct node *n, const struct roster_row *r)
+{
+	return r && is_ours_to_return(n, r) ? find_unit(&n->taking, r->is.with) : NULL;
+}
+
+/* Whoever has room may have it at once, and its node, if it comes back; one that another was taking only with that. False: it is not said
+ * yet. */
 static bool return_row(struct node *n, const struct node_unit *u)
 {
 	struct roster_row *r = roster_find(&n->roster, u->node);
-	if (!r || r->is.state != REPLICA_ADOPTING || strcmp(r->is.by, n->name) != 0)
+	if (!r || !is_ours_to_return(n, r))
 		return r != NULL;
+	const struct node_unit *taker = taker_of(n, r);
 	struct replica_epoch is = r->is;
-	is.state = REPLICA_DRAINED;
+	if (taker) {
+		is.epoch++; /* its stream says of this one that it is ours */
+		memcpy(is.by, taker->node, sizeof is.by);
+	} else {
+		is.state = REPLICA_DRAINED;
+	}
+	is.with[0] = '\0';
 	is.seen_ms = clock_wall_ms();
 	if (roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) != NATS_OK)
 		return false;
@@ -412,14 +435,24 @@ static void forget_unit(struct node *n)
 	n->released = true; /* there is nothing of a former start either */
 }
 
-/* When the copy of our queue has it no more, too: whoever adopts that does not know what is not ours. */
+static bool return_each(struct node *n, bool taken)
+{
+	bool done = true;
+	for (int i = 0; i < n->taking.n && done; i++) {
+		const struct node_unit *u = &n->taking.unit[i];
+		if (taken == (taker_of(n, roster_find(&n->roster, u->node)) != NULL))
+			done = return_row(n, u);
+	}
+	return done;
+}
+
+/* When the copy of our queue has it no more, too: whoever adopts that does not know what is not ours. Those that others were taking
+ * first, so that nobody has the taker without them. */
 static void return_rows(struct node *n)
 {
 	struct node_taking *t = &n->taking;
-	bool done = t->giving == GIVING_GONE && (t->n == 0 || replica_even(n->replica));
-	for (int i = 0; i < t->n && done; i++)
-		done = return_row(n, &t->unit[i]);
-	if (done)
+	bool gone = t->giving == GIVING_GONE && (t->n == 0 || replica_even(n->replica));
+	if (gone && return_each(n, true) && return_each(n, false))
 		forget_unit(n);
 }
 

@@ -490,10 +490,11 @@ static void and_those_that_take_all_faults(void **state)
 	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name());
 }
 
-/* A start that said that its epoch begins behind what it had sent; two that were each told to take the other's queue. */
+/* A start that said that its epoch begins behind what it had sent; two that were each told to take the other's queue; two that
+ * belong together, and were given back one by one. */
 static void and_those_of_uneven_histories(void **state)
 {
-	static const uint64_t seeds[] = {11174, 21474, 29926};
+	static const uint64_t seeds[] = {11174, 21474, 29926, 626505};
 	(void)state;
 	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name() | history_fault("uneven"));
 }

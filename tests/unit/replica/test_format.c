@@ -107,8 +107,14 @@ static void an_epoch_is_read_as_it_was_written(void **state)
 	assert_int_equal(f.state, REPLICA_ADOPTED);
 	assert_string_equal(f.by, "mx2");
 	assert_int_equal(f.seen_ms, 99);
+	assert_string_equal(f.with, "");
 	assert_false(replica_epoch_get("{}", 2, &f));
 	assert_false(replica_epoch_get("", 0, &f));
+	buf_fini(&b);
+	strcpy(e.with, "mx3");
+	replica_epoch_put(&b, &e);
+	assert_true(replica_epoch_get(buf_data(&b), buf_len(&b), &f));
+	assert_string_equal(f.with, "mx3");
 	buf_fini(&b);
 }
 
