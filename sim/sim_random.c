@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /* Small scenarios from a seed: a few sites and hosts with troubles of all kinds, some tens of
- * messages, a short lifetime; everything must come to an end within the patience given. */
+ * messages, a short lifetime; everything must come to an end within the patience given.
+ *
+ * Those from RICH on have more: hosts of several sites, buckets, greylisting, a provider, sources, flows, delays. Their
+ * chance is of its own, so that the others stay as they were. */
 #include "sim/sim.h"
 
 #include "sim/dice.h"
 
 #include <inttypes.h>
 
-enum { SITES_MOST = 4, HOSTS_MOST = 3, ARRIVALS_MOST = 3, MESSAGES_MOST = 30 };
+enum { SITES_MOST = 4, HOSTS_MOST = 3, ARRIVALS_MOST = 3, MESSAGES_MOST = 30, RICH = 1000000 };
+
+/* Of what the rich ones have more; NULL: this is none. */
+static _Thread_local struct dice *more;
+
+static bool more_happens(double chance)
+{
+	return more && dice_happens(more, chance);
+}
 
 static int64_t up_to(struct dice *d, int64_t n)
 {
@@ -64,6 +75,30 @@ static void random_queue(struct dice *d, struct buf *to)
 	buf_puts(to, "}\n");
 }
 
+static void more_times(const char *name, double chance, int64_t most_ms, struct buf *to)
+{
+	if (more_happens(chance))
+		buf_printf(to, "\t%s = %" PRId64 "ms\n", name, dice_between(more, 0, most_ms));
+}
+
+static void richer_transport(struct buf *to)
+{
+	more_times("connection_attempt_delay", 0.4, 2000, to);
+	more_times("backup_attempt_delay", 0.4, 10000, to);
+	more_times("site_patience", 0.4, 20000, to);
+	more_times("refill_delay", 0.3, 5000, to);
+	if (more_happens(0.3))
+		buf_printf(to, "\thost_backoff_max = %" PRId64 "s\n", up_to(more, 60));
+	if (more_happens(0.2))
+		buf_puts(to, "\tpace = false\n");
+	if (more_happens(0.3))
+		buf_printf(to, "\tpace_retries = %" PRId64 "\n", dice_between(more, 0, 8));
+	if (more_happens(0.3))
+		buf_printf(to, "\tconnection_max_age = %" PRId64 "s\n", up_to(more, 30));
+	if (more_happens(0.2))
+		buf_puts(to, "\tsources = {\"a\", \"b\"}\n");
+}
+
 static void random_transport(struct dice *d, const char *name, struct buf *to)
 {
 	static const char *const by[] = {"site", "domain", "recipient"};
@@ -87,6 +122,7 @@ static void random_transport(struct dice *d, const char *name, struct buf *to)
 	buf_printf(to, "\tpipeline_depth = %" PRId64 "\n", up_to(d, 8));
 	buf_printf(to, "\tconnection_max_messages = %" PRId64 "\n", dice_between(d, 0, 9));
 	buf_printf(to, "\tconnection_idle_timeout = %" PRId64 "ms\n", dice_between(d, 0, 6000));
+	richer_transport(to);
 	buf_printf(to, "\tconnect_timeout = 5s\n\tgreeting_timeout = %" PRId64 "s\n}\n",
 		   dice_between(d, 5, 20));
 }
@@ -104,6 +140,21 @@ static void random_outages(struct dice *d, struct buf *to)
 		return;
 	buf_printf(to, "\toutages = {\"%" PRId64 "s..%" PRId64 "s\"}\n\toutage = \"%s\"\n", from,
 		   from + length, dice_happens(d, 0.5) ? "refused" : "silent");
+}
+
+static void richer_host(struct buf *to)
+{
+	static const char *const filled[] = {"evenly", "at_once"}, *const by[] = {"all", "source"};
+	if (more_happens(0.3)) {
+		buf_printf(to, "\tbucket = \"%" PRId64 "/s\"\n", up_to(more, 10));
+		buf_printf(to, "\tbucket_room = %" PRId64 "\n", up_to(more, 30));
+		buf_printf(to, "\tbucket_filled = \"%s\"\n", one_of(more, filled, 2));
+		buf_printf(to, "\tbucket_by = \"%s\"\n", one_of(more, by, 2));
+	}
+	if (more_happens(0.15))
+		buf_printf(to, "\tgreylisting = %" PRId64 "s\n", up_to(more, 40));
+	if (more_happens(0.2))
+		buf_printf(to, "\tconnections = \"%" PRId64 "/s\"\n", up_to(more, 6));
 }
 
 static void random_host(struct dice *d, int site, int host, struct buf *to)
@@ -125,6 +176,7 @@ static void random_host(struct dice *d, int site, int host, struct buf *to)
 	random_part(d, "failed", 0.2, to);
 	random_part(d, "broken", 0.2, to);
 	random_outages(d, to);
+	richer_host(to);
 	buf_puts(to, "}\n");
 }
 
@@ -141,6 +193,9 @@ static void random_site(struct dice *d, int site, struct buf *to)
 	for (int i = 1; i <= hosts && !fails; i++)
 		buf_printf(to, "\tmx += {\"%d mx%d.s%d.test\"}\n",
 			   dice_happens(d, 0.5) ? 10 : 10 * i, i, site);
+	if (!fails && more_happens(0.4))
+		buf_printf(to, "\tmx += {\"%" PRId64 " shared.test\"}\n",
+			   10 * dice_between(more, 1, 3));
 	buf_puts(to, "}\n");
 }
 
@@ -174,16 +229,47 @@ static void random_arrival(struct dice *d, int number, int sites, struct buf *to
 	random_times(d, to);
 	buf_printf(to, "\trecipients = {\"1:5\", \"1..%" PRId64 "\"}\n", up_to(d, 40));
 	buf_puts(to, "\tsizes = {\"1k..64k:9\", \"1m..8m\"}\n");
+	if (more_happens(0.5))
+		buf_puts(to, "\tflows = {\"f1..3\"}\n");
 	for (int i = 1; i <= sites; i++)
 		buf_printf(to, "\tdomains += {\"s%d.test:%" PRId64 "\", \"%s.s%d.test\"}\n", i,
 			   up_to(d, 9), dice_happens(d, 0.3) ? "d#" : "d", i);
 	buf_puts(to, "}\n");
 }
 
+static void richer_rest(struct buf *to)
+{
+	buf_printf(to, "host \"shared.test\" {\n\ttransaction = %" PRId64 "ms\n",
+		   dice_between(more, 0, 800));
+	buf_printf(to, "\tconnection_limit = %" PRId64 "\n", dice_between(more, 0, 6));
+	richer_host(to);
+	buf_puts(to, "}\n");
+	buf_puts(to, "source \"a\" { address = {\"192.0.2.10\"} }\n");
+	buf_puts(to, "source \"b\" { address = {\"192.0.2.11\"} }\n");
+	if (more_happens(0.3)) {
+		buf_puts(to, "provider \"p\" {\n\tmx = {\".s1.test\", \".s2.test\"}\n");
+		if (more_happens(0.5))
+			buf_printf(to, "\tconnection_limit = %" PRId64 "\n", up_to(more, 6));
+		if (more_happens(0.5))
+			buf_printf(to, "\trate = \"%" PRId64 "/s\"\n", up_to(more, 20));
+		buf_puts(to, "}\n");
+	}
+	for (int i = 1; i <= 2; i++)
+		if (more_happens(0.5)) {
+			buf_printf(to, "flow \"f%d\" {\n\tweight = %" PRId64 "\n", i,
+				   up_to(more, 9));
+			if (more_happens(0.3))
+				buf_printf(to, "\trate = \"%" PRId64 "/s\"\n", up_to(more, 10));
+			buf_puts(to, "}\n");
+		}
+}
+
 void sim_random(uint64_t seed, struct buf *to)
 {
-	struct dice d;
+	struct dice d, rich;
 	dice_init(&d, seed, "random");
+	dice_init(&rich, seed, "more");
+	more = seed >= RICH ? &rich : NULL;
 	int sites = (int)up_to(&d, SITES_MOST), arrivals = (int)up_to(&d, ARRIVALS_MOST);
 	bool early = dice_happens(&d, 0.2);
 	buf_printf(to,
@@ -204,4 +290,7 @@ void sim_random(uint64_t seed, struct buf *to)
 	}
 	for (int i = 1; i <= arrivals; i++)
 		random_arrival(&d, i, sites, to);
+	if (more)
+		richer_rest(to);
+	more = NULL;
 }

@@ -61,11 +61,27 @@ static bool site_waits_for_share(const struct stage *st, const struct site *s)
 	return st->cluster && waits;
 }
 
-/* The site stands in the line of its provider, which will come to it: with time, or when a connection of it ends or what it carries does. */
+static bool is_any_called(const struct provider *p)
+{
+	for (const struct site *s = p->db->sites; s; s = s->hh.next)
+		if (s->provider == p && s->called)
+			return true;
+	return false;
+}
+
+/* The site stands in the line of its provider, which will come to it: with time, or when a connection of it ends or what it carries does;
+ * or it was called for one whose turn is not yet. */
 static bool site_waits_for_provider(const struct site *s)
 {
 	return !list_empty(&s->in_provider) &&
-	       (timer_active(&s->provider->wake) || s->provider->connections > 0);
+	       (timer_active(&s->provider->wake) || s->provider->connections > 0 ||
+		is_any_called(s->provider));
+}
+
+/* Likewise for what its source may send. */
+static bool site_waits_for_source(const struct site *s)
+{
+	return !list_empty(&s->in_source) && timer_active(&s->source->wake);
 }
 
 /* All that waits is of flows whose next delivery is not due, and which come back by themselves. */
@@ -84,8 +100,9 @@ static bool is_forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
-		     site_waits_for_provider(s) || !list_empty(&s->queue.in_parked) ||
-		     site_waits_for_share(st, s) || site_waits_for_flows(s) ||
+		     site_waits_for_provider(s) || site_waits_for_source(s) ||
+		     !list_empty(&s->queue.in_parked) || site_waits_for_share(st, s) ||
+		     site_waits_for_flows(s) ||
 		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }
@@ -95,8 +112,10 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 	struct peer *first = selection_first(&s->queue);
 	struct tally_site *t = tally_site(st->tally, s->key);
 	struct conn *c = first ? site_place(s, first) : NULL;
-	/* Whether a place behind others, or a reserve, is worth taking changes with time: it comes to that itself. */
-	if (c && c->busy == 0 && !c->reserve)
+	/* Whether a place behind others, or a reserve, is worth taking changes with time: it comes to that itself. So does its turn in a
+	 * line for a rate. */
+	bool comes = site_waits_for_provider(s) || site_waits_for_source(s);
+	if (c && c->busy == 0 && !c->reserve && !comes)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
 			    (long long)(st->world->now_us / 1000), s->key);
 	if (is_forgotten(st, s) && !t->forgotten)

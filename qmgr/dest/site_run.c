@@ -48,7 +48,8 @@ static void wait_or_not(struct site *s)
 {
 	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;
 	bool wants = s->queue.backlogs.n > 0 || s->queue.ngranted > 0;
-	bool could_use = s->health == SITE_ALIVE && !has_own && wants && !site_paused(s) &&
+	bool serves = s->health == SITE_ALIVE || s->health == SITE_REFUSED;
+	bool could_use = serves && !has_own && wants && !site_paused(s) &&
 			 s->connections - s->slow < site_limit(s);
 	if (could_use)
 		site_wait_for_hosts(s);
@@ -56,11 +57,12 @@ static void wait_or_not(struct site *s)
 		site_wait_no_more(s);
 }
 
-/* In line for what its provider has no more of; or what it was called for, and can't use, is for the next. */
+/* In line for what its provider has no more of; or what it was called for, and can't use, is for the next. One that waits for its turn
+ * stays called: it may yet find that it can't. */
 static void wait_for_provider(struct site *s, enum constraint holds)
 {
 	bool called = s->called;
-	s->called = false;
+	s->called = called && holds == CONSTRAINT_ORDER && s->queue.state == QUEUE_HUNGRY;
 	if (!s->provider)
 		return;
 	bool paced = site_pace_shared(s) && !site_pace_open(s);
