@@ -36,11 +36,18 @@ static struct conn *to_end(const struct transport *t)
 	return NULL;
 }
 
+/* Idle since just now, perhaps, and its site has not looked yet: each would end the next one's before anything goes over it. */
+static bool is_about_to_be_used(const struct conn *c)
+{
+	return c->site->queue.waiting > 0 && c->turn < CONN_TURN && !site_paused(c->site);
+}
+
 void dispatch_make_room(struct site *s)
 {
 	list_each (link, tmp, &s->queue.transport->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
-		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED) {
+		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED &&
+		    !is_about_to_be_used(c)) {
 			conn_end(s->db, c);
 			return;
 		}

@@ -9,7 +9,7 @@
 #ifdef __SANITIZE_THREAD__
 enum { SEEDS = 50, TWICE = 3, SECONDS = 200 };
 #else
-enum { SEEDS = 300, TWICE = 20, SECONDS = 120 };
+enum { SEEDS = 300, TWICE = 20, SECONDS = 40 };
 #endif
 
 static volatile int seed_now;
@@ -71,13 +71,13 @@ static void no_rule_is_broken_in_any_of_these_runs(void **state)
 /* A site that was never looked at again; entries beside free places: an idle reserve that took the place of a better connection, one
  * that had been told of in vain, one that had made room for a site which got its own; mail in doubt beyond the limit of its
  * destination. One that takes no mail, and whose host was full; one behind another that was called by their provider, and whose turn did
- * not come. */
+ * not come; connections of a provider that each site ended before the next could use its own. */
 static void nor_in_those_that_once_found_something(void **state)
 {
 	(void)state;
-	static const uint64_t seeds[] = {1208,	  1211,	   2948,    103585, 110646,
-					 110689,  114409,  114587,  116681, 118672,
-					 1000473, 1001010, 1001647, 1001970};
+	static const uint64_t seeds[] = {1208,	  1211,	   2948,    103585,  110646,
+					 110689,  114409,  114587,  116681,  118672,
+					 1000473, 1001010, 1001647, 1001970, 1007045};
 	for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
 		breaks_no_rule(seeds[i]);
 }
