@@ -42,6 +42,17 @@ static const char small_text[] =
 	"message_recipient_minimum = 1 message_recipient_limit = 12 router_concurrency_limit = 3 "
 	"max_message_concurrency = 1 scale_max_concurrency = 1 }";
 
+/* The same with sources, a provider and a flow that have limits of their own. */
+static const char shared_text[] =
+	"transport smtp { connection_limit = 4 host_connection_limit = 2 "
+	"destination_concurrency_limit = 3 initial_destination_concurrency = 2 "
+	"destination_recipient_limit = 2 sources = { \"a\", \"b\" } }\n"
+	"source \"a\" { address = { \"192.0.2.10\" } rate = \"30/s\" }\n"
+	"source \"b\" { address = { \"192.0.2.11\" } }\n"
+	"provider \"p\" { mx = { \"a.test\", \"b.test\" } connection_limit = 2 rate = \"20/s\" }\n"
+	"flow \"news\" { rate = \"10/s\" }\n"
+	"queue { minimal_backoff_time = 1s maximal_queue_lifetime = 10d }";
+
 /* Put into the first transport, now and then, while it runs: what the limits do not depend on. */
 static const char *const settings[] = {
 	"",
@@ -369,12 +380,12 @@ static void order_any(void)
 
 static const char *text_now;
 
-/* The first transport's settings are followed by one more. */
+/* The first transport has one setting more. */
 static void change_settings(const char *setting)
 {
-	const char *end = strchr(text_now, '}');
+	const char *rest = strchr(text_now, '{') + 1;
 	char *text = mem_printf("%.*s %s %s\nflow \"bulk\" { share = 30%% weight = 3 }\n",
-				(int)(end - text_now), text_now, setting, end);
+				(int)(rest - text_now), text_now, setting, rest);
 	reload(text);
 	free(text);
 }
@@ -506,11 +517,18 @@ static void and_with_little_memory(void **state)
 	play(small_text);
 }
 
+static void and_with_what_destinations_share(void **state)
+{
+	(void)state;
+	play(shared_text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_message_ends_once_whatever_the_neighbours_do),
 		cmocka_unit_test(and_with_little_memory),
+		cmocka_unit_test(and_with_what_destinations_share),
 	};
 	return RUN(tests);
 }
