@@ -31,7 +31,8 @@
  * it lies where it was before then (spool/older_copy.h). Where no epoch has a COMPLETE, the first ended before its queue
  * was there: the same holds.
  *
- * **Order.** Nothing of an epoch is sent before its BEGIN is known to be there: what lies before that is purged. The bytes of one segment come in order, but more than one message is under way: after a
+ * **Order.** Nothing of an epoch is sent before its BEGIN is known to be there: what lies before that is purged. The bytes of
+ * one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
  * before: so what they say is dead has left its successor, or is done. A checkpoint also names as gone each segment whose purge is
@@ -149,10 +150,8 @@ struct replica_epoch {
 	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 	enum replica_alone alone;
-	char with
-		[REPLICA_NODE_MAX +
-		 1]; /* ADOPTING, in the bucket only: some of it may lie in that node's queue, which `by` is taking,
-					    too; or "" */
+	/* ADOPTING, in the bucket only: some of it may lie in that node's queue, which `by` is taking, too; or "". */
+	char with[REPLICA_NODE_MAX + 1];
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);
