@@ -157,6 +157,7 @@ struct delivery {
 	struct content *content; /* a reference */
 	/* filled by the worker: */
 	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
+	bool closing; /* returned: we are closing the connection, for having been idle, say, and the host has still to answer QUIT */
 	struct verdict
 		*refusal; /* returned: the host said this to it, and closed; a reference, or NULL */
 	bool hung_up; /* in doubt: the host closed or reset the connection, and was not silent */

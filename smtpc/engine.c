@@ -121,11 +121,11 @@ void engine_resume(struct engine *e)
 
 void engine_give(struct engine *e, struct delivery *d)
 {
-	d->returned = d->wasted = d->hung_up = false;
+	d->returned = d->closing = d->wasted = d->hung_up = false;
 	verdict_unref(d->refusal);
 	d->refusal = NULL;
 	if (e->quit || e->state == ENGINE_QUITTING || e->state == ENGINE_CLOSED) {
-		d->returned = true;
+		d->returned = d->closing = true;
 		engine_put_done(e, d);
 		return;
 	}

@@ -154,6 +154,13 @@ static void give_up(const struct conn *c, struct entry *e)
 	verdict_unref(why);
 }
 
+/* Until the host has answered QUIT there is no word of its end, and all that it was given would come back at once. */
+static void is_closing(struct conn *c)
+{
+	if (c->state == CONN_READY)
+		conn_move(c, CONN_ENDING);
+}
+
 /* One that has carried mail before may have been closed while it was idle, and one that has not may have
  * ended here for the same reason: that says nothing of the message, and several may come to it at once. Those
  * that were opened together end together. */
@@ -168,6 +175,8 @@ static void came_back_untouched(struct conn *c, struct entry *e, struct delivery
 	if (d->refusal && site_pace_rules(s, c->host)) {
 		if (!site_pace_told(c, e, d))
 			s->db->thread.defer(s, e, d->refusal, false);
+	} else if (d->closing) {
+		is_closing(c);
 	} else if (c->done == 0 && !c->ended_well && ++e->returns > RETURNS_MAX) {
 		give_up(c, e);
 	}

@@ -6,10 +6,12 @@ Who must not wait would wait for a minute: no busy machine takes a message at on
 
 import contextlib
 import json
+import threading
 import time
 
 import pytest
 
+from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import blackhole, free_port, wait_until
 
@@ -178,3 +180,24 @@ def test_the_order_is_kept_strictly_where_backup_attempt_delay_is_0(lab):
     with blackhole("127.0.0.2", port):
         relay = _relay(lab, port, WITH_BACKUP, **settings)
         assert _send(relay) >= 1.95
+
+
+def test_mail_that_comes_before_a_host_has_answered_quit_goes_over_another_connection(lab):
+    """Of two connections one has carried all there was, and the other nothing; then both have idled."""
+    first, greeted, answered = threading.Event(), threading.Event(), threading.Event()
+    for event in (first, greeted, answered):
+        lab.callback(event.set)
+    greets, leaves = Rule("connect", gate=greeted, after=1, times=1), Rule("quit", gate=answered)
+    sink = lab.sink(Rule("end", gate=first, times=1), greets, leaves)
+    relay = lab.relay(Config(transports={"smtp": {"connection_idle_timeout": "200ms", "quit_timeout": "1h"}}).route_all_to(sink.port))
+    relay.send()
+    relay.wait_event("queued")
+    relay.send()
+    wait_until(lambda: greets.seen > 1, what="a second connection")
+    first.set()
+    relay.wait_event("sent", count=2)
+    greeted.set()
+    wait_until(lambda: leaves.seen == 2, what="both to be closed")
+    relay.send()
+    relay.wait_event("sent", count=3)
+    assert not relay.events("deferred")

@@ -138,6 +138,24 @@ static void a_message_that_comes_to_connections_as_they_end_idly_waits_for_anoth
 	}
 }
 
+/* It is being closed, and that is not known here until the host has answered QUIT. */
+static void what_comes_back_from_a_connection_that_is_closing_goes_over_another(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx.test 192.0.2.1");
+	ready(open_at(0), 1);
+	given_at(0)->closing = true;
+	put_back(given_at(0));
+	assert_int_equal(given.n, 0);
+	assert_int_equal(opened.n, 2);
+	ready(open_at(1), 1);
+	assert_int_equal(given_at(0)->connection, open_at(1)->connection);
+	close_orderly(open_at(0));
+	assert_int_equal(told.n, 0);
+}
+
 static void refusals_beside_connections_that_serve_do_not_kill_a_site(void **state)
 {
 	(void)state;
@@ -208,6 +226,7 @@ int main(void)
 		TEST(an_idle_connection_is_lent_to_another_site_when_its_host_is_full),
 		TEST(what_is_queued_on_a_connection_that_closes_is_given_to_another),
 		TEST(a_message_that_comes_to_connections_as_they_end_idly_waits_for_another),
+		TEST(what_comes_back_from_a_connection_that_is_closing_goes_over_another),
 		TEST(refusals_beside_connections_that_serve_do_not_kill_a_site),
 		TEST(a_failed_host_is_tried_beside_its_equals_too),
 		TEST(an_attempt_beside_a_full_window_ends_when_it_succeeds),
