@@ -32,6 +32,11 @@ enum left left_of(const char *us, const struct replica_epoch *row, const struct 
 									      : LEFT_TAKING;
 }
 
+enum left left_of_both(enum left a, enum left b)
+{
+	return a > b ? a : b;
+}
+
 /* Which node it is of, and what has become of that. One without an origin is not whole: nothing was taken from it. */
 static enum left judge_folder(const struct node *n, const char *name)
 {
@@ -62,8 +67,7 @@ struct judging {
 static void judge_leftover(void *owner, const char *name)
 {
 	struct judging *j = owner;
-	enum left left = judge_folder(j->node, name);
-	j->left = left > j->left ? left : j->left;
+	j->left = left_of_both(j->left, judge_folder(j->node, name));
 }
 
 enum left node_left(const struct node *n)

@@ -43,4 +43,7 @@ enum left left_of(const char *us, const struct replica_epoch *row, const struct 
 		  bool had);
 /* Of one queue that we took by the epoch of its origin. row NULL: there is none. had: life_had() of that. */
 
+enum left left_of_both(enum left, enum left);
+/* Of two that were taken together: what has one of them has both. */
+
 #endif

@@ -245,7 +245,12 @@ static void hear_what_is_told(void)
 				ended[r->id]++;
 			}
 		}
-		forget(note);
+		if (note->type == SPOOL_COMMAND) {
+			struct spool_command *c = (struct spool_command *)note;
+			spool_command_free(&c);
+		} else {
+			forget(note);
+		}
 	}
 }
 
@@ -352,18 +357,28 @@ static void forget_dest_answer(void *owner, struct note *note)
 	}
 }
 
-static void order_dest(enum dest_order op, const char *name)
+static void post_order(struct note *order)
 {
-	post(&dest_command_new(op, name, asker, NULL)->note);
+	post(order);
 	settle();
 	ev_run(asker->ev, EVRUN_NOWAIT);
 }
 
+static void order_dest(enum dest_order op, const char *name)
+{
+	post_order(&dest_command_new(op, name, asker, NULL)->note);
+}
+
+static void order_provider(enum dest_order op, const char *name)
+{
+	struct dest_command *c = dest_command_new(op, NULL, asker, NULL);
+	c->provider = mem_strdup(name);
+	post_order(&c->note);
+}
+
 static void order_flow(enum flow_order op, const char *name)
 {
-	post(&flow_command_new(op, name, asker, NULL)->note);
-	settle();
-	ev_run(asker->ev, EVRUN_NOWAIT);
+	post_order(&flow_command_new(op, name, asker, NULL)->note);
 }
 
 enum { NAMES = 5 };
@@ -456,6 +471,7 @@ static void make_peace(void)
 	for (int i = 1; i < 3; i++)
 		order_flow(FLOW_RESUME, flows[i]);
 	order_dest(DEST_RESET, NULL);
+	order_provider(DEST_RESET, "p"); /* its pace may be one in minutes */
 	change_settings("");
 }
 

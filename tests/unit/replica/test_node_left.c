@@ -49,6 +49,17 @@ static void of_a_life_that_is_past_it_is_ours_if_the_next_followed_it(void **sta
 	assert_int_equal(left(REPLICA_UP, "n0", LIFE + 1, OURS + 2, false), LEFT_LOST);
 }
 
+/* One that is lost takes with it what is still to be ours, and nothing that is. */
+static void of_two_that_were_taken_together_one_says_what_becomes_of_both(void **state)
+{
+	(void)state;
+	assert_int_equal(left_of_both(LEFT_NOTHING, LEFT_TAKING), LEFT_TAKING);
+	assert_int_equal(left_of_both(LEFT_TAKING, LEFT_LOST), LEFT_LOST);
+	assert_int_equal(left_of_both(LEFT_LOST, LEFT_TAKING), LEFT_LOST);
+	assert_int_equal(left_of_both(LEFT_OURS, LEFT_LOST), LEFT_OURS);
+	assert_int_equal(left_of_both(LEFT_LOST, LEFT_UNREAD), LEFT_UNREAD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -56,6 +67,7 @@ int main(void)
 		cmocka_unit_test(what_its_row_says_that_we_have_is_ours),
 		cmocka_unit_test(what_another_has_or_its_node_itself_is_lost),
 		cmocka_unit_test(of_a_life_that_is_past_it_is_ours_if_the_next_followed_it),
+		cmocka_unit_test(of_two_that_were_taken_together_one_says_what_becomes_of_both),
 	};
 	return RUN(tests);
 }
