@@ -189,7 +189,8 @@ def test_mail_that_comes_before_a_host_has_answered_quit_goes_over_another_conne
         lab.callback(event.set)
     greets, leaves = Rule("connect", gate=greeted, after=1, times=1), Rule("quit", gate=answered)
     sink = lab.sink(Rule("end", gate=first, times=1), greets, leaves)
-    relay = lab.relay(Config(transports={"smtp": {"connection_idle_timeout": "200ms", "quit_timeout": "1h"}}).route_all_to(sink.port))
+    transport = {"connection_idle_timeout": "200ms", "quit_timeout": "1h", "pipeline_depth": 1}
+    relay = lab.relay(Config(transports={"smtp": transport}).route_all_to(sink.port))
     relay.send()
     relay.wait_event("queued")
     relay.send()
@@ -197,7 +198,7 @@ def test_mail_that_comes_before_a_host_has_answered_quit_goes_over_another_conne
     first.set()
     relay.wait_event("sent", count=2)
     greeted.set()
-    wait_until(lambda: leaves.seen == 2, what="both to be closed")
+    wait_until(lambda: leaves.seen >= 2, what="both to be closed")
     relay.send()
     relay.wait_event("sent", count=3)
     assert not relay.events("deferred")

@@ -391,8 +391,8 @@ static void what_a_removed_segment_declared_dead_stays_dead(void **state)
 	for (int i = 0; i < 3000 && harness_segments(&h) > 4; i++)
 		usleep(10000);
 	assert_int_equal(harness_count(&h), 1); /* the last finish is written as well */
-	/* The first, the last, the next, that of a lane. */
-	assert_in_range(harness_segments(&h), 2, 4);
+	/* The first, unless what keeps it has been moved out of it; the last, the next, that of a lane. */
+	assert_in_range(harness_segments(&h), 1, 4);
 	harness_crash(&h);
 	harness_open(&h);
 	struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, 0, 100);
