@@ -12,10 +12,8 @@
 
 enum { SITES_MOST = 4, HOSTS_MOST = 3, ARRIVALS_MOST = 3, MESSAGES_MOST = 30, RICH = 1000000 };
 
-/* Of what the rich ones have more; NULL: this is none. */
-static _Thread_local struct dice *more;
-
-static bool more_happens(double chance)
+/* more: the chance of what the rich ones have; NULL: this is none. */
+static bool more_happens(struct dice *more, double chance)
 {
 	return more && dice_happens(more, chance);
 }
@@ -75,31 +73,32 @@ static void random_queue(struct dice *d, struct buf *to)
 	buf_puts(to, "}\n");
 }
 
-static void more_times(const char *name, double chance, int64_t most_ms, struct buf *to)
+static void more_times(struct dice *more, const char *name, double chance, int64_t most_ms,
+		       struct buf *to)
 {
-	if (more_happens(chance))
+	if (more_happens(more, chance))
 		buf_printf(to, "\t%s = %" PRId64 "ms\n", name, dice_between(more, 0, most_ms));
 }
 
-static void richer_transport(struct buf *to)
+static void richer_transport(struct dice *more, struct buf *to)
 {
-	more_times("connection_attempt_delay", 0.4, 2000, to);
-	more_times("backup_attempt_delay", 0.4, 10000, to);
-	more_times("site_patience", 0.4, 20000, to);
-	more_times("refill_delay", 0.3, 5000, to);
-	if (more_happens(0.3))
+	more_times(more, "connection_attempt_delay", 0.4, 2000, to);
+	more_times(more, "backup_attempt_delay", 0.4, 10000, to);
+	more_times(more, "site_patience", 0.4, 20000, to);
+	more_times(more, "refill_delay", 0.3, 5000, to);
+	if (more_happens(more, 0.3))
 		buf_printf(to, "\thost_backoff_max = %" PRId64 "s\n", up_to(more, 60));
-	if (more_happens(0.2))
+	if (more_happens(more, 0.2))
 		buf_puts(to, "\tpace = false\n");
-	if (more_happens(0.3))
+	if (more_happens(more, 0.3))
 		buf_printf(to, "\tpace_retries = %" PRId64 "\n", dice_between(more, 0, 8));
-	if (more_happens(0.3))
+	if (more_happens(more, 0.3))
 		buf_printf(to, "\tconnection_max_age = %" PRId64 "s\n", up_to(more, 30));
-	if (more_happens(0.2))
+	if (more_happens(more, 0.2))
 		buf_puts(to, "\tsources = {\"a\", \"b\"}\n");
 }
 
-static void random_transport(struct dice *d, const char *name, struct buf *to)
+static void random_transport(struct dice *d, struct dice *more, const char *name, struct buf *to)
 {
 	static const char *const by[] = {"site", "domain", "recipient"};
 	int64_t limit = dice_happens(d, 0.2) ? 0 : up_to(d, 12);
@@ -122,7 +121,7 @@ static void random_transport(struct dice *d, const char *name, struct buf *to)
 	buf_printf(to, "\tpipeline_depth = %" PRId64 "\n", up_to(d, 8));
 	buf_printf(to, "\tconnection_max_messages = %" PRId64 "\n", dice_between(d, 0, 9));
 	buf_printf(to, "\tconnection_idle_timeout = %" PRId64 "ms\n", dice_between(d, 0, 6000));
-	richer_transport(to);
+	richer_transport(more, to);
 	buf_printf(to, "\tconnect_timeout = 5s\n\tgreeting_timeout = %" PRId64 "s\n}\n",
 		   dice_between(d, 5, 20));
 }
@@ -142,22 +141,22 @@ static void random_outages(struct dice *d, struct buf *to)
 		   from + length, dice_happens(d, 0.5) ? "refused" : "silent");
 }
 
-static void richer_host(struct buf *to)
+static void richer_host(struct dice *more, struct buf *to)
 {
 	static const char *const filled[] = {"evenly", "at_once"}, *const by[] = {"all", "source"};
-	if (more_happens(0.3)) {
+	if (more_happens(more, 0.3)) {
 		buf_printf(to, "\tbucket = \"%" PRId64 "/s\"\n", up_to(more, 10));
 		buf_printf(to, "\tbucket_room = %" PRId64 "\n", up_to(more, 30));
 		buf_printf(to, "\tbucket_filled = \"%s\"\n", one_of(more, filled, 2));
 		buf_printf(to, "\tbucket_by = \"%s\"\n", one_of(more, by, 2));
 	}
-	if (more_happens(0.15))
+	if (more_happens(more, 0.15))
 		buf_printf(to, "\tgreylisting = %" PRId64 "s\n", up_to(more, 40));
-	if (more_happens(0.2))
+	if (more_happens(more, 0.2))
 		buf_printf(to, "\tconnections = \"%" PRId64 "/s\"\n", up_to(more, 6));
 }
 
-static void random_host(struct dice *d, int site, int host, struct buf *to)
+static void random_host(struct dice *d, struct dice *more, int site, int host, struct buf *to)
 {
 	static const char *const beyond[] = {"421", "mute", "drop"};
 	buf_printf(to, "host \"mx%d.s%d.test\" {\n", host, site);
@@ -176,16 +175,16 @@ static void random_host(struct dice *d, int site, int host, struct buf *to)
 	random_part(d, "failed", 0.2, to);
 	random_part(d, "broken", 0.2, to);
 	random_outages(d, to);
-	richer_host(to);
+	richer_host(more, to);
 	buf_puts(to, "}\n");
 }
 
-static void random_site(struct dice *d, int site, struct buf *to)
+static void random_site(struct dice *d, struct dice *more, int site, struct buf *to)
 {
 	int hosts = (int)up_to(d, HOSTS_MOST);
 	bool fails = dice_happens(d, 0.1);
 	for (int i = 1; i <= hosts && !fails; i++)
-		random_host(d, site, i, to);
+		random_host(d, more, site, i, to);
 	buf_printf(to, "site \"s%d\" {\n\tdomains = {\"s%d.test\", \".s%d.test\"}\n", site, site,
 		   site);
 	if (fails)
@@ -193,7 +192,7 @@ static void random_site(struct dice *d, int site, struct buf *to)
 	for (int i = 1; i <= hosts && !fails; i++)
 		buf_printf(to, "\tmx += {\"%d mx%d.s%d.test\"}\n",
 			   dice_happens(d, 0.5) ? 10 : 10 * i, i, site);
-	if (!fails && more_happens(0.4))
+	if (!fails && more_happens(more, 0.4))
 		buf_printf(to, "\tmx += {\"%" PRId64 " shared.test\"}\n",
 			   10 * dice_between(more, 1, 3));
 	buf_puts(to, "}\n");
@@ -221,7 +220,7 @@ static void random_times(struct dice *d, struct buf *to)
 	}
 }
 
-static void random_arrival(struct dice *d, int number, int sites, struct buf *to)
+static void random_arrival(struct dice *d, struct dice *more, int number, int sites, struct buf *to)
 {
 	buf_printf(to, "arrival \"a%d\" {\n\tmessages = %" PRId64 "\n", number,
 		   up_to(d, MESSAGES_MOST));
@@ -229,7 +228,7 @@ static void random_arrival(struct dice *d, int number, int sites, struct buf *to
 	random_times(d, to);
 	buf_printf(to, "\trecipients = {\"1:5\", \"1..%" PRId64 "\"}\n", up_to(d, 40));
 	buf_puts(to, "\tsizes = {\"1k..64k:9\", \"1m..8m\"}\n");
-	if (more_happens(0.5))
+	if (more_happens(more, 0.5))
 		buf_puts(to, "\tflows = {\"f1..3\"}\n");
 	for (int i = 1; i <= sites; i++)
 		buf_printf(to, "\tdomains += {\"s%d.test:%" PRId64 "\", \"%s.s%d.test\"}\n", i,
@@ -237,28 +236,28 @@ static void random_arrival(struct dice *d, int number, int sites, struct buf *to
 	buf_puts(to, "}\n");
 }
 
-static void richer_rest(struct buf *to)
+static void richer_rest(struct dice *more, struct buf *to)
 {
 	buf_printf(to, "host \"shared.test\" {\n\ttransaction = %" PRId64 "ms\n",
 		   dice_between(more, 0, 800));
 	buf_printf(to, "\tconnection_limit = %" PRId64 "\n", dice_between(more, 0, 6));
-	richer_host(to);
+	richer_host(more, to);
 	buf_puts(to, "}\n");
 	buf_puts(to, "source \"a\" { address = {\"192.0.2.10\"} }\n");
 	buf_puts(to, "source \"b\" { address = {\"192.0.2.11\"} }\n");
-	if (more_happens(0.3)) {
+	if (more_happens(more, 0.3)) {
 		buf_puts(to, "provider \"p\" {\n\tmx = {\".s1.test\", \".s2.test\"}\n");
-		if (more_happens(0.5))
+		if (more_happens(more, 0.5))
 			buf_printf(to, "\tconnection_limit = %" PRId64 "\n", up_to(more, 6));
-		if (more_happens(0.5))
+		if (more_happens(more, 0.5))
 			buf_printf(to, "\trate = \"%" PRId64 "/s\"\n", up_to(more, 20));
 		buf_puts(to, "}\n");
 	}
 	for (int i = 1; i <= 2; i++)
-		if (more_happens(0.5)) {
+		if (more_happens(more, 0.5)) {
 			buf_printf(to, "flow \"f%d\" {\n\tweight = %" PRId64 "\n", i,
 				   up_to(more, 9));
-			if (more_happens(0.3))
+			if (more_happens(more, 0.3))
 				buf_printf(to, "\trate = \"%" PRId64 "/s\"\n", up_to(more, 10));
 			buf_puts(to, "}\n");
 		}
@@ -269,7 +268,7 @@ void sim_random(uint64_t seed, struct buf *to)
 	struct dice d, rich;
 	dice_init(&d, seed, "random");
 	dice_init(&rich, seed, "more");
-	more = seed >= RICH ? &rich : NULL;
+	struct dice *more = seed >= RICH ? &rich : NULL;
 	int sites = (int)up_to(&d, SITES_MOST), arrivals = (int)up_to(&d, ARRIVALS_MOST);
 	bool early = dice_happens(&d, 0.2);
 	buf_printf(to,
@@ -281,16 +280,15 @@ void sim_random(uint64_t seed, struct buf *to)
 			   dice_happens(&d, 0.5) ? "true" : "false");
 	buf_puts(to, "}\n");
 	random_queue(&d, to);
-	random_transport(&d, "smtp", to);
-	random_transport(&d, "other", to);
+	random_transport(&d, more, "smtp", to);
+	random_transport(&d, more, "other", to);
 	for (int i = 1; i <= sites; i++) {
-		random_site(&d, i, to);
+		random_site(&d, more, i, to);
 		if (dice_happens(&d, 0.3))
 			buf_printf(to, "route \"s%d.test\" { transport = \"other\" }\n", i);
 	}
 	for (int i = 1; i <= arrivals; i++)
-		random_arrival(&d, i, sites, to);
+		random_arrival(&d, more, i, sites, to);
 	if (more)
-		richer_rest(to);
-	more = NULL;
+		richer_rest(more, to);
 }

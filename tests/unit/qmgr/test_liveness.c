@@ -345,7 +345,7 @@ static void slow_one(void)
 
 static struct loop *asker;
 
-static void forget_dest_answer(void *owner, struct note *note)
+static void forget_answer(void *owner, struct note *note)
 {
 	(void)owner;
 	if (note->type == DEST_COMMAND) {
@@ -482,7 +482,7 @@ static void play_one(const char *text, uint64_t of)
 	ndeferred = 0;
 	text_now = text;
 	begin(text);
-	asker = loop_new("asker", forget_dest_answer, NULL, NULL);
+	asker = loop_new("asker", forget_answer, NULL, NULL);
 	weigh_acts(of % 4);
 	int slowness = 1 + below(8);
 	uint64_t id = 0;
