@@ -715,19 +715,6 @@ static void weigh_acts(const struct story *h, bool uneven, uint32_t weight[KINDS
 	}
 }
 
-static int draw_act(const uint32_t weight[KINDS], struct chance *c)
-{
-	uint32_t all = 0;
-	int i = 0;
-	for (int k = 0; k < KINDS; k++)
-		all += weight[k];
-	for (uint32_t at = chance_below(c, all);; i++) {
-		if (at < weight[i])
-			return i;
-		at -= weight[i];
-	}
-}
-
 void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 {
 	const bool uneven = ~allowed && allowed >> UNEVEN & 1;
@@ -745,8 +732,8 @@ void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 	weigh_acts(h, uneven, weight);
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
 	for (int i = 0; i < h->n; i++)
-		h->act[i] =
-			(struct act){.what = draw_act(weight, &c), .salt = chance_next(&c) >> 1};
+		h->act[i] = (struct act){.what = chance_draw(&c, weight, KINDS),
+					 .salt = chance_next(&c) >> 1};
 }
 
 void history_add(struct story *h, const char *name)

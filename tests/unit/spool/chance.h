@@ -31,4 +31,16 @@ static inline bool chance_percent(struct chance *c, uint32_t percent)
 	return chance_below(c, 100) < percent;
 }
 
+/* One of n kinds, each as often as its weight is of the sum of all. */
+static inline int chance_draw(struct chance *c, const uint32_t weight[], int n)
+{
+	uint32_t all = 0;
+	int i = 0;
+	for (int k = 0; k < n; k++)
+		all += weight[k];
+	for (uint32_t at = chance_below(c, all); at >= weight[i]; i++)
+		at -= weight[i];
+	return i;
+}
+
 #endif

@@ -313,13 +313,8 @@ void world_step(struct world *w)
 {
 	enum { DOUBLINGS = 5 };
 	struct chance c = {.state = w->uneven};
-	uint32_t weight[ACTS], all = 0;
-	int i = 0;
-	for (int k = 0; k < ACTS; k++) {
+	uint32_t weight[ACTS];
+	for (int k = 0; k < ACTS; k++)
 		weight[k] = acts[k].weight << (w->uneven ? chance_below(&c, DOUBLINGS) : 0);
-		all += weight[k];
-	}
-	for (uint32_t at = chance_below(&w->chance, all); at >= weight[i]; i++)
-		at -= weight[i];
-	run(w, &acts[i]);
+	run(w, &acts[chance_draw(&w->chance, weight, ACTS)]);
 }
