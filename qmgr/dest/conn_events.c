@@ -155,7 +155,7 @@ static void give_up(const struct conn *c, struct entry *e)
 }
 
 /* Until the host has answered QUIT there is no word of its end, and all that it was given would come back at once. */
-static void is_closing(struct conn *c)
+static void mark_ending(struct conn *c)
 {
 	if (c->state == CONN_READY)
 		conn_move(c, CONN_ENDING);
@@ -176,7 +176,7 @@ static void came_back_untouched(struct conn *c, struct entry *e, struct delivery
 		if (!site_pace_told(c, e, d))
 			s->db->thread.defer(s, e, d->refusal, false);
 	} else if (d->closing) {
-		is_closing(c);
+		mark_ending(c);
 	} else if (c->done == 0 && !c->ended_well && ++e->returns > RETURNS_MAX) {
 		give_up(c, e);
 	}
@@ -221,7 +221,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	conn_learn(c, d);
 	c->bytes -= (int64_t)w->content->size;
 	job_left_place(e->peer->job);
-	assert(c->bytes >= 0);
+	assert(c->bytes >= 0 && (d->returned || !d->closing));
 	if (d->returned) {
 		came_back_untouched(c, e, d);
 	} else {
