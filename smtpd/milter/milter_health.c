@@ -122,6 +122,15 @@ void milter_health_negotiated(const struct conf_milter *c, int64_t asked_ms)
 	pthread_mutex_unlock(&all.lock);
 }
 
+bool milter_health_seen_since(const char *name, int64_t steady_ms)
+{
+	pthread_mutex_lock(&all.lock);
+	const struct row *r = find_row(name);
+	bool seen = r && r->is.seen_ms > steady_ms;
+	pthread_mutex_unlock(&all.lock);
+	return seen;
+}
+
 static const char *answer_name(enum milter_answer_kind kind, const char *reply)
 {
 	static const char *const names[MILTER_ANSWER_COUNT] = {

@@ -42,6 +42,9 @@ void milter_health_passed(const struct conf_milter *); /* a message has its last
 void milter_health_negotiated(const struct conf_milter *, int64_t asked_ms);
 /* When it was tried. asked_ms: steady clock, when that began; what has failed since then is newer, and holds. */
 
+bool milter_health_seen_since(const char *name, int64_t steady_ms);
+/* Whichever thread has had the sign of life. */
+
 void milter_health_answered(const char *name, enum milter_answer_kind, const char *reply,
 			    int64_t took_us);
 /* reply: of MILTER_ANSWER_REPLY, whose digits say what it is. */

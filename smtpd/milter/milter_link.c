@@ -29,7 +29,8 @@ struct milter_site {
 	struct list idle;	   /* the latest first */
 	struct list parting;	   /* that negotiate again */
 	int nidle, nlink;	   /* of both; all of them */
-	int64_t rest_ms, until_ms; /* until_ms: steady clock; it is left alone */
+	int64_t rest_ms, until_ms; /* until_ms: steady clock; it is left alone, */
+	int64_t failed_ms;	   /* since then, unless another thread finds it well */
 	int64_t no_reuse_ms;	   /* steady clock; until then a connection is for one client */
 };
 
@@ -124,7 +125,8 @@ static void fail_link(struct milter_link *l, const char *why)
 		return;
 	}
 	if (!l->ready && s->until_ms <= clock_steady_ms()) {
-		s->until_ms = clock_steady_ms() + s->rest_ms;
+		s->failed_ms = clock_steady_ms();
+		s->until_ms = s->failed_ms + s->rest_ms;
 		s->rest_ms = least_of(s->rest_ms * 2, REST_MOST_MS);
 	}
 	l->why = why;
@@ -253,12 +255,17 @@ static struct milter_link *take_idle(struct milter_site *s)
 	return l;
 }
 
+static bool is_left_alone(const struct milter_site *s)
+{
+	return s->until_ms > clock_steady_ms() && !milter_health_seen_since(s->name, s->failed_ms);
+}
+
 struct milter_link *milter_link_get(struct milters *m, const struct conf_milter *c,
 				    milter_link_handler *event, void *owner)
 {
 	struct milter_site *s = find_site(m, c);
 	struct milter_link *l = take_idle(s);
-	if (!l && s->until_ms > clock_steady_ms())
+	if (!l && is_left_alone(s))
 		return NULL;
 	if (!l)
 		l = link_new(s);

@@ -232,6 +232,22 @@ def test_a_filter_that_is_away_has_not_let_it_through(world):
     wait_until(asks, 60, "the filter to be asked again")
 
 
+def test_a_filter_that_another_thread_finds_well_is_asked_at_once(world):
+    """The one that had failed would have left it alone for the longer the more often it failed."""
+    (ident,) = world.hold()
+    world.one.stop()
+    failed = "it could not be reached just now"
+    begun = time.monotonic()
+    while time.monotonic() - begun < 4:  # 0.1 s, 0.2, ... 1.6, and most of 3.2
+        assert world.refilter(ident).returncode == REFUSED
+        time.sleep(0.05)
+    world.one.start()
+    (second,) = world.hold()
+    before = len([one for one in world.relay.events("filter", milter="one") if one.get("reason") == failed])
+    assert world.refilter(second).stdout == "1 message released\n"
+    assert len([one for one in world.relay.events("filter", milter="one") if one.get("reason") == failed]) == before
+
+
 @pytest.mark.parametrize("how", ["discarded", "nobody left"])
 def test_what_filters_want_dropped_is_deleted(world, how):
     (ident,) = world.hold()

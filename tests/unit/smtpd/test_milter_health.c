@@ -50,6 +50,21 @@ static void one_that_was_not_reached_is_back_when_it_negotiates(void **state)
 	assert_false(is_away());
 }
 
+/* By a thread that had failed to reach it, and leaves it alone for some time. */
+static void a_sign_of_life_to_one_thread_is_seen_by_the_others(void **state)
+{
+	(void)state;
+	int64_t failed_ms = clock_steady_ms();
+	milter_health_broke(&filter, MILTER_UNREACHED, "refused");
+	assert_false(milter_health_seen_since(name, failed_ms));
+	assert_false(milter_health_seen_since("another", failed_ms));
+	while (clock_steady_ms() == failed_ms)
+		;
+	milter_health_negotiated(&filter, clock_steady_ms());
+	assert_true(milter_health_seen_since(name, failed_ms));
+	assert_false(milter_health_seen_since(name, clock_steady_ms()));
+}
+
 static void a_failure_since_it_was_asked_is_newer_than_its_answer(void **state)
 {
 	(void)state;
@@ -133,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+		T(a_sign_of_life_to_one_thread_is_seen_by_the_others),
 		T(one_that_was_not_reached_is_back_when_it_negotiates),
 		T(a_failure_since_it_was_asked_is_newer_than_its_answer),
 		T(one_that_failed_a_message_is_back_when_one_has_passed),
