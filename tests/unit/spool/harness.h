@@ -97,5 +97,7 @@ void harness_recovered(struct harness *, int n);
 
 int harness_files(const struct harness *, const char *folder);
 int harness_segments(const struct harness *);
+int harness_fewest_segments(const struct harness *, int most);
+/* How many there are, once there are not more than most; how many still are, after WAIT_MS. */
 
 #endif

@@ -388,11 +388,9 @@ static void what_a_removed_segment_declared_dead_stays_dead(void **state)
 	harness_release(&h, replaced, NULL);
 	envelope_free(&e);
 	fill_and_finish();
-	for (int i = 0; i < 3000 && harness_segments(&h) > 4; i++)
-		usleep(10000);
-	assert_int_equal(harness_count(&h), 1); /* the last finish is written as well */
 	/* The first, unless what keeps it has been moved out of it; the last, the next, that of a lane. */
-	assert_in_range(harness_segments(&h), 1, 4);
+	assert_in_range(harness_fewest_segments(&h, 4), 1, 4);
+	assert_int_equal(harness_count(&h), 1); /* the last finish is written as well */
 	harness_crash(&h);
 	harness_open(&h);
 	struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, 0, 100);
