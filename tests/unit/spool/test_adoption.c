@@ -25,6 +25,15 @@ static uint64_t adopt_store(struct spool_store *s)
 	return id;
 }
 
+/* This node's own: stored, and answered for. */
+static uint64_t store_own(void)
+{
+	int before = h.nstored;
+	uint64_t id = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, before + 1);
+	return id;
+}
+
 /* One of another node, as its envelope was there. */
 static uint64_t adopt(uint32_t rounds, int64_t due_ms, bool held)
 {
@@ -85,7 +94,7 @@ static void what_is_adopted_waits_until_it_is_released(void **state)
 	(void)state;
 	harness_credit(&h, 10);
 	uint64_t id = adopt(0, 0, false);
-	uint64_t own = harness_store(&h, 1, 100);
+	uint64_t own = store_own();
 	harness_wait(&h, &h.narrival, 1);
 	assert_int_equal(h.arrival[0]->envelope->id, own);
 	assert_int_equal(queue_of(id), SPOOL_HOLD);
@@ -104,7 +113,7 @@ static void after_a_start_it_still_waits(void **state)
 	harness_crash(&h);
 	harness_open(&h);
 	harness_credit(&h, 10);
-	uint64_t own = harness_store(&h, 1, 100);
+	uint64_t own = store_own();
 	harness_wait(&h, &h.narrival, 1);
 	assert_int_equal(h.arrival[0]->envelope->id, own);
 	harness_recovered(&h, 4);
@@ -126,7 +135,7 @@ static void what_is_disowned_is_gone_also_after_a_crash(void **state)
 	(void)state;
 	adopt(0, 0, false);
 	adopt(3, clock_wall_ms() + 3600000, false);
-	uint64_t own = harness_store(&h, 1, 100);
+	uint64_t own = store_own();
 	disown_all();
 	assert_false(file_there());
 	harness_crash(&h);
@@ -158,7 +167,7 @@ static void what_is_disowned_after_an_unread_list_is_what_it_names(void **state)
 {
 	(void)state;
 	adopt(0, 0, false);
-	uint64_t own = harness_store(&h, 1, 100);
+	uint64_t own = store_own();
 	harness_crash(&h);
 	harness_shell("cd '%s' && mv adopting list && mkdir adopting", h.conf->spool, "");
 	harness_open(&h);
@@ -176,7 +185,7 @@ static void what_is_disowned_after_an_unread_list_is_what_it_names(void **state)
 static void what_was_given_back_may_be_adopted_again(void **state)
 {
 	(void)state;
-	uint64_t own = harness_store(&h, 1, 100), id = adopt(0, 0, false);
+	uint64_t own = store_own(), id = adopt(0, 0, false);
 	adopt(0, 0, false);
 	for (int times = 0; times < 3; times++) {
 		disown_all();
@@ -302,8 +311,7 @@ static void behind_a_closed_fence_nothing_is_stored_or_begun(void **state)
 static void what_waits_is_not_begun_behind_a_closed_fence(void **state)
 {
 	(void)state;
-	uint64_t id = harness_store(&h, 1, 100);
-	harness_wait(&h, &h.nstored, 1);
+	uint64_t id = store_own();
 	fence_set(0);
 	harness_credit(&h, 10);
 	for (int i = 0; i < 2; i++)
