@@ -49,6 +49,10 @@
 	  "mail is taken, and its copy in NATS is behind: it would be lost with this machine",     \
 	  "start NATS, or see to what the log's event replica says; the copy is made up by "       \
 	  "itself")                                                                                \
+	C(draining, "draining", true,                                                              \
+	  "no new mail is taken; what is being worked on is delivered or put off, and then the "   \
+	  "relay stops",                                                                           \
+	  "nothing: it was told to, by sluice stop --drain")                                       \
 	C(node_waits, "node_waits", true,                                                          \
 	  "this node neither takes nor sends mail: it has no epoch, and another may have its "     \
 	  "queue",                                                                                 \

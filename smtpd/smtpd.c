@@ -249,7 +249,7 @@ void smtpd_start(struct smtpd *s)
 		loop_start(s->worker[i]->loop);
 }
 
-static void close_ports(struct smtpd *s)
+void smtpd_close_sockets(struct smtpd *s)
 {
 	for (struct port *p = s->ports; p; p = p->next)
 		p->wanted = false;
@@ -259,7 +259,7 @@ static void close_ports(struct smtpd *s)
 void smtpd_close(struct smtpd *s, bool keep_sockets)
 {
 	if (!keep_sockets)
-		close_ports(s);
+		smtpd_close_sockets(s);
 	for (int i = 0; i < s->nworker; i++) {
 		struct note *note = mem_zalloc(sizeof *note);
 		note->type = SMTPD_WORKER_CLOSE;
@@ -306,7 +306,7 @@ void smtpd_free(struct smtpd **sp)
 	for (int i = 0; i < s->nworker; i++)
 		smtpd_worker_free(&s->worker[i]);
 	free(s->worker);
-	close_ports(s);
+	smtpd_close_sockets(s);
 	free_sections(s);
 	conf_unref(s->conf);
 	clients_free(&s->clients);

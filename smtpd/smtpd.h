@@ -89,6 +89,9 @@ void smtpd_close(struct smtpd *, bool keep_sockets);
  * what it has under way in the spool is answered. Returns at once. keep_sockets: who connects from
  * now on waits in the kernel, for whoever takes the sockets over. */
 
+void smtpd_close_sockets(struct smtpd *);
+/* After smtpd_close(): nobody will take over those that were kept. */
+
 void smtpd_stop(struct smtpd *); /* the threads end; sessions still open are closed */
 
 int smtpd_take_sockets(struct smtpd *, int **fd);

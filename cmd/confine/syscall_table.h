@@ -157,6 +157,7 @@
 	WHERE(prlimit64, 0, UINT32_MAX, 0)                                                         \
 	CALL(rseq)                                                                                 \
 	CALL(rt_sigaction)                                                                         \
+	CALL(rt_sigpending)                                                                        \
 	CALL(rt_sigprocmask)                                                                       \
 	CALL(rt_sigreturn)                                                                         \
 	CALL(sched_getaffinity)                                                                    \

@@ -48,6 +48,7 @@ struct maildrop {
 	struct milters *milters;
 	struct socketmaps *maps; /* servers of aliases */
 	struct refilters refilters;
+	bool rests;
 	bool stopped; /* main's */
 };
 
@@ -115,7 +116,7 @@ static void store_all(struct maildrop *m)
 static void claim_and_store(void *owner)
 {
 	struct maildrop *m = owner;
-	if (!m->recovered || !list_empty(&m->asked))
+	if (!m->recovered || m->rests || !list_empty(&m->asked))
 		return;
 	if (list_empty(&m->takes) && m->nput_off < PUT_OFF_MAX) {
 		maildrop_folder_claim(&m->folder, &m->takes);
@@ -240,6 +241,11 @@ static void receive_note(void *owner, struct note *note)
 	case PASSAGE_RESUME:
 		passage_resume((struct passage *)note);
 		break;
+	case MAILDROP_REST:
+		m->rests = true;
+		refilters_stop(&m->refilters);
+		free(note);
+		break;
 	default:
 		assert(note->type == MAILDROP_RELOAD);
 		conf_unref(m->conf);
@@ -305,6 +311,13 @@ void maildrop_start(struct maildrop *m)
 {
 	ask_for_recovery(m);
 	loop_start(m->loop);
+}
+
+void maildrop_rest(struct maildrop *m)
+{
+	struct note *note = mem_zalloc(sizeof *note);
+	note->type = MAILDROP_REST;
+	loop_post(m->loop, note);
 }
 
 void maildrop_stop(struct maildrop *m)

@@ -25,7 +25,7 @@
  *            waits for the answer: stop the spool between maildrop_stop() and maildrop_free(), and the pool before.
  * THREAD     All calls here: main. The thread "maildrop" reads files and blocks while the disk does.
  * STATES     waiting for recovery; looking: at each change of the folder, and now and then; taking
- *            one batch.
+ *            one batch; at rest.
  * ERRORS     maildrop_new() returns NULL and says why. Where there is no room in the queue, files
  *            stay and are tried again.
  * SEE        spool.h, struct spool_store; POSTFIX postdrop(1), pickup(8).
@@ -40,6 +40,7 @@
 enum maildrop_note {
 	MAILDROP_RELOAD = NOTES_FROM(NOTES_OF_MAILDROP),
 	MAILDROP_SHAPE,
+	MAILDROP_REST,
 	MAILDROP_REFILTER /* struct refilter */
 };
 
@@ -51,6 +52,9 @@ struct maildrop *maildrop_new(struct conf *, struct spool *, struct thread_pool 
 /* Make and open the folder; the spool has made the others. */
 
 void maildrop_start(struct maildrop *);
+void maildrop_rest(struct maildrop *);
+/* Nothing more is taken, and who waits for filters is answered; questions are answered on. */
+
 void maildrop_stop(struct maildrop *);
 void maildrop_free(struct maildrop **);
 struct maildrop_shape {

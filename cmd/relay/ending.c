@@ -2,6 +2,7 @@
 #include "cmd/relay/ending.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
@@ -135,14 +136,28 @@ static void close_relay(struct server *s)
 	look_again(s, LOOK_MS);
 }
 
+/* Whoever stops the relay on its way to its successor means that one too. */
+static void call_off_restart(struct server *s)
+{
+	s->ending.restart = false;
+	smtpd_close_sockets(s->smtpd);
+	log_event(LOG_LEVEL_INFO, "restart", "result", "called off", "reason",
+		  "the relay is to stop", NULL);
+	log_flush();
+}
+
 void ending_now(struct server *s)
 {
-	if (s->ending.state == ENDING_CLOSED) {
-		s->ending.hurries = true;
+	struct ending *e = &s->ending;
+	if (!e->restart && e->state == ENDING_CLOSED) {
+		e->hurries = true;
 		return;
 	}
 	sd_notify(0, "STOPPING=1");
-	close_relay(s);
+	if (e->restart)
+		call_off_restart(s);
+	else
+		close_relay(s);
 }
 
 static void waiter_gone(struct request *r)
@@ -154,28 +169,32 @@ static void waiter_gone(struct request *r)
 void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
 {
 	struct ending *e = &s->ending;
+	if (e->restart) {
+		control_complain(waiter,
+				 "sluice: the relay is restarting; ask again when it is back\n");
+		control_finish(waiter, STATUS_UNREACHABLE);
+		return;
+	}
 	if (e->state == ENDING_NONE) {
 		e->state = ENDING_DRAIN;
 		sd_notify(0, "STOPPING=1\nSTATUS=draining");
 		smtpd_close(s->smtpd, false);
-		maildrop_stop(s->maildrop);
+		maildrop_rest(s->maildrop);
 		spool_drain(s->spool);
+		condition_set(CONDITION_draining, "", NULL);
 		log_event(LOG_LEVEL_INFO, "drain", "working", log_number(at_work()), NULL);
 		log_flush();
 	}
 	e->until_ms = most_ms ? clock_steady_ms() + most_ms : 0;
 	answer_waiter(e);
 	if (e->state == ENDING_CLOSED) {
-		if (waiter)
-			control_finish_last(waiter, STATUS_DONE);
+		control_finish_last(waiter, STATUS_DONE);
 		return;
 	}
 	e->waiter = waiter;
 	e->told_ms = clock_steady_ms();
-	if (waiter) {
-		waiter->job = s;
-		waiter->gone = waiter_gone;
-	}
+	waiter->job = s;
+	waiter->gone = waiter_gone;
 	look_again(s, LOOK_MS);
 }
 
@@ -196,7 +215,8 @@ static bool start_allowed(const struct conf *conf, struct buf *says)
 bool ending_restart(struct server *s, struct buf *says)
 {
 	if (s->ending.state != ENDING_NONE) {
-		buf_puts(says, "sluice: the relay is stopping\n");
+		buf_printf(says, "sluice: the relay is %s\n",
+			   s->ending.restart ? "restarting" : "stopping");
 		return false;
 	}
 	if (!server_reload(s, says))

@@ -5,7 +5,8 @@
  *	ending_drain()	  no further mail; what is incoming or active is worked on until it is
  *			  delivered or put off; then ending_now()
  *	ending_restart()  the configuration is read as at a reload; the listening sockets are kept,
- *			  and after all else has ended the program is started again with them
+ *			  and after all else has ended the program is started again with them, unless
+ *			  ending_now() is called meanwhile
  *
  * OWNERSHIP  Embedded in struct server.
  * STATES     serving, draining, closed; each may be passed over, none comes again.
@@ -40,7 +41,7 @@ void ending_fini(struct server *);
 
 void ending_now(struct server *);
 void ending_drain(struct server *, int64_t most_ms, struct request *waiter);
-/* most_ms 0: however long it takes. */
+/* most_ms 0: however long it takes. waiter: is answered, at the end of the drain or at once. */
 
 bool ending_restart(struct server *, struct buf *says);
 

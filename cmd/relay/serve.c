@@ -56,13 +56,48 @@ static void on_restart(struct ev_loop *ev, ev_signal *w, int revents)
 }
 
 /* Those that would kill the program while nobody watches for them; they wait. */
-static void hold_signals(int how)
+static void hold_signals(void)
 {
 	sigset_t held;
 	sigemptyset(&held);
 	sigaddset(&held, SIGHUP);
 	sigaddset(&held, SIGUSR2);
-	pthread_sigmask(how, &held, NULL);
+	pthread_sigmask(SIG_BLOCK, &held, NULL);
+}
+
+/* Those that end it: on the way to a successor they wait for that one. */
+static void add_ends(sigset_t *to)
+{
+	sigaddset(to, SIGTERM);
+	sigaddset(to, SIGINT);
+}
+
+static void let_signals_through(void)
+{
+	sigset_t held;
+	sigemptyset(&held);
+	sigaddset(&held, SIGHUP);
+	sigaddset(&held, SIGUSR2);
+	add_ends(&held);
+	pthread_sigmask(SIG_UNBLOCK, &held, NULL);
+}
+
+/* From here on no signal is caught any more: one that was is taken note of, the next ones are seen by is_to_end(). */
+static void hold_ends(struct server *s)
+{
+	sigset_t held;
+	sigemptyset(&held);
+	add_ends(&held);
+	pthread_sigmask(SIG_BLOCK, &held, NULL);
+	server_look(s);
+}
+
+/* A sandbox that was inherited from an older version may not let it be asked. */
+static bool is_to_end(void)
+{
+	sigset_t held;
+	return sigpending(&held) == 0 &&
+	       (sigismember(&held, SIGTERM) || sigismember(&held, SIGINT));
 }
 
 static void watch_signal(struct server *s, ev_signal *w, int number,
@@ -98,13 +133,16 @@ static int run_server(struct conf *conf, char **argv)
 	watch_signal(s, &signals.hangup, SIGHUP, on_hangup);
 	watch_signal(s, &signals.restart, SIGUSR2, on_restart);
 	server_start(s);
-	hold_signals(SIG_UNBLOCK);
+	let_signals_through();
 	server_run(s);
-	hold_signals(SIG_BLOCK);
+	hold_signals();
+	if (s->ending.restart)
+		hold_ends(s);
 	int *sockets, n = server_stop(s, &sockets);
 	bool restart = s->ending.restart;
 	unwatch_signals(s, &signals);
 	server_free(&s);
+	restart = restart && !is_to_end();
 	if (restart)
 		handover_exec(sockets, n, argv);
 	free(sockets);
@@ -122,7 +160,7 @@ int cmd_serve(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
-	hold_signals(SIG_BLOCK);
+	hold_signals();
 	handover_prepare();
 	umask(027);
 	privileges_raise_limits();

@@ -335,6 +335,11 @@ void server_run(struct server *s)
 	ev_run(s->loop->ev, 0);
 }
 
+void server_look(struct server *s)
+{
+	ev_run(s->loop->ev, EVRUN_NOWAIT);
+}
+
 int server_stop(struct server *s, int **sockets)
 {
 	http_stop(s->http);

@@ -82,6 +82,9 @@ void server_start(struct server *);
 void server_run(struct server *);
 /* Serve until one of ending.h's ways has come to its end. */
 
+void server_look(struct server *);
+/* After server_run(): what has come for its loop meanwhile is looked at once. */
+
 int server_stop(struct server *, int **sockets);
 /* Returns how many listening sockets are left for a successor; they and the array are the
  * caller's. */

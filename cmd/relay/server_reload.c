@@ -30,6 +30,8 @@ void server_use_certificates(void *owner)
 {
 	struct server *s = owner;
 	struct buf says = {0};
+	if (s->ending.state != ENDING_NONE)
+		return;
 	bool done = certificate_watch_good(s->certificates, s->conf, &says) &&
 		    smtpd_reload(s->smtpd, s->conf, &says);
 	if (done)
@@ -124,10 +126,22 @@ static struct conf *read_within_reach(const struct conf *old, struct buf *says)
 	return reached ? conf_read(old->file, says) : NULL;
 }
 
+/* Settings would open listeners that nobody serves any more. */
+static bool refuse_reload(struct buf *says)
+{
+	buf_puts(says,
+		 "sluice: the relay is stopping: its log was opened anew, and nothing else\n");
+	say_lines(LOG_LEVEL_WARNING, buf_cstr(says));
+	log_flush();
+	return false;
+}
+
 bool server_reload(struct server *s, struct buf *says)
 {
-	sd_notify(0, "RELOADING=1");
 	log_reopen();
+	if (s->ending.state != ENDING_NONE)
+		return refuse_reload(says);
+	sd_notify(0, "RELOADING=1");
 	struct conf *new = read_within_reach(s->conf, says);
 	bool done = new &&use_conf(s, new, says);
 	conf_unref(new);

@@ -2,12 +2,15 @@
 """Starting, stopping and changing a relay that is in use; without systemd, but as systemd does it."""
 
 import os
+import pathlib
 import pty
 import signal
 import socket
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -327,6 +330,80 @@ def test_a_drain_ends_in_time_and_keeps_what_is_left(lab):
     assert done.returncode == 0 and "out of time" in done.stderr
     assert relay.wait_ended() == 0
     assert relay.events("drain", result="out of time")
+
+
+def restarting(lab):
+    """Return a relay on its way to its successor: for five seconds it waits for a host that has a message and does not answer."""
+    sink = lab.sink(Rule("end", delay=60))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    relay.process.signal(signal.SIGUSR2)
+    relay.wait_event("restart")
+    return relay
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_stop_during_a_restart_stops_the_relay(lab, how):
+    relay = restarting(lab)
+    if how == "stop":
+        assert relay.command("stop").returncode == 0
+    else:
+        relay.process.signal(signal.SIGTERM)
+    assert relay.wait_ended() == 0
+    assert not accepts(relay.port)
+
+
+def test_a_drain_during_a_restart_is_to_be_asked_for_again(lab):
+    relay = restarting(lab)
+    done = relay.command("stop", "--drain")
+    assert done.returncode == 75 and "restarting" in done.stderr
+    relay.wait_event("ready", count=2)
+
+
+def threads_of(pid):
+    """Return the names of its threads."""
+    return {(task / "comm").read_text().strip() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+
+
+def test_a_signal_behind_the_loop_of_a_restart_stops_the_relay(lab):
+    with listening(0) as receiver:
+        sink = lab.sink()
+        config = Config().route_all_to(sink.port)
+        config.extra = f'events {{ to = "http://{LOOPBACK}:{receiver.getsockname()[1]}/" delay = "10ms" }}\n'
+        relay = lab.relay(config)
+        relay.send()
+        held, _ = receiver.accept()  # and not answered: the relay's end waits for a second
+        with held:
+            relay.process.signal(signal.SIGUSR2)
+            relay.wait_event("restart")
+            wait_until(lambda: "smtpd" not in threads_of(relay.process.pid), what="its loop to have ended")
+            relay.process.signal(signal.SIGTERM)
+            assert relay.wait_ended() == 0
+    assert not accepts(relay.port)
+
+
+def test_a_drain_is_seen_and_no_reload_opens_the_door_again(lab):
+    sink = lab.sink(Rule("end", delay=60))
+    config = Config().route_all_to(sink.port)
+    config.settings["http"] = f"{LOOPBACK}:{free_port()}"
+    relay = lab.relay(config)
+    relay.send()
+    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    drain = threading.Thread(target=relay.command, args=("stop", "--drain"), daemon=True)
+    drain.start()
+    relay.wait_event("drain")
+    again = relay.command("reload")
+    assert again.returncode == REFUSED and "stopping" in again.stderr
+    assert not accepts(relay.port)
+    stats = relay.command("stats").stdout
+    assert "accepting no" in stats and "draining" in stats
+    with pytest.raises(urllib.error.HTTPError, match="503"):
+        urllib.request.urlopen(f"http://{config.settings['http']}/healthz", timeout=60)
+    assert relay.command("shape", "maildrop").returncode == 0
+    assert relay.command("stop").returncode == 0
+    assert relay.wait_ended() == 0
+    drain.join(60)
 
 
 def test_a_stop_ends_a_drain(lab):
