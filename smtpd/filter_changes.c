@@ -71,6 +71,7 @@ void filter_changes_given(struct filter_changes *f, const char *address, uint32_
 
 void filter_changes_begin(struct filter_changes *f, struct draft *d)
 {
+	assert(f->n == 0 && !f->body);
 	f->draft = d;
 	f->received = -1;
 	for (int i = 0; i < d->nfield && f->received < 0; i++)

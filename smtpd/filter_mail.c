@@ -62,6 +62,15 @@ static void undo_changes(void *owner)
 	filter_changes_forget(&m->changes);
 }
 
+/* Whatever becomes of the message: a change that was not made is not left for the next one. */
+static struct passage *leave_passage(struct filter_mail *m)
+{
+	struct passage *p = m->passage;
+	undo_changes(m);
+	m->passage = NULL;
+	return p;
+}
+
 static void settle_passage(struct passage *p)
 {
 	p->error = draft_settle(&p->draft) && draft_open(&p->draft) ? 0 : errno;
@@ -142,8 +151,7 @@ static void refuse_mail(struct passage *p, const char *reply)
 /* Afterwards the passage, and whoever owns all this, may be gone. */
 static void end_filtering(struct filter_mail *m, const struct milter_verdict *v)
 {
-	struct passage *p = m->passage;
-	m->passage = NULL;
+	struct passage *p = leave_passage(m);
 	if (v->filter)
 		m->by = v->filter;
 	if (milter_chain_holds(m->chain))
@@ -218,7 +226,7 @@ static void begin_stage(struct passage *p)
 	m->passage = p;
 	p->at_work = m;
 	if (!draft_open(&p->draft)) {
-		m->passage = NULL;
+		leave_passage(m);
 		if (errno == EMSGSIZE)
 			passage_refuse(p, "552 5.3.4 the header of the message is too large");
 		else
@@ -237,9 +245,8 @@ static void begin_stage(struct passage *p)
 /* Changes that the filter at work wanted are made, or can't be. */
 static void filtering_is_settled(struct filter_mail *m, int error)
 {
-	struct passage *p = m->passage;
 	if (error) {
-		m->passage = NULL;
+		struct passage *p = leave_passage(m);
 		milter_chain_end(m->chain);
 		passage_fail(p, error);
 	} else if (milter_chain_go_on(m->chain)) {
@@ -255,9 +262,8 @@ static void passage_has_worked(struct passage *p)
 static void learnt_added(void *owner, bool failed)
 {
 	struct filter_mail *m = owner;
-	struct passage *p = m->passage;
 	if (failed) {
-		m->passage = NULL;
+		struct passage *p = leave_passage(m);
 		milter_chain_end(m->chain);
 		alias_learn_refuse(p);
 		return;
@@ -270,7 +276,7 @@ static void learnt_added(void *owner, bool failed)
 static void cancel_passage(struct passage *p)
 {
 	struct filter_mail *m = p->at_work;
-	m->passage = NULL;
+	leave_passage(m);
 	alias_learn_end(&m->aliases);
 	milter_chain_end(m->chain);
 }

@@ -50,7 +50,8 @@ struct milter_edges {
 	const char *(*change)(void *owner, const struct milter_answer *);
 	/* Keep what the filter wants changed. A sentence: that can not be, and is a fault of the filter's. */
 	int (*changed)(void *owner, const char *filter);
-	/* The filter has said its last word: make the changes. An errno, or 0. */
+	/* The filter has said its last word: make the changes. An errno, or 0. Those that can't be made are
+	 * the owner's to forget. */
 	void (*unchanged)(void *owner); /* forget them */
 	void (*tell)(void *owner, const char *filter, const char *action, const char *reason);
 	/* For the log; reason may be NULL. */

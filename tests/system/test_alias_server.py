@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from lab import milter as m
+from lab import received
 from lab.config import Config
 from lab.milter import Milter, packet, texts
 from lab.net import wait_until
@@ -234,6 +235,29 @@ def test_a_filter_adds_an_alias_of_a_server(lab, server):
         wait_until(lambda: len(server.asked) == before, 60, "nothing to be asked")
     assert relay.running()
     assert relay.command("queue", "list", "--json").stdout == ""
+
+
+@pytest.mark.parametrize("row, asked", [("TEMP no", 2), ("c@dest.test, none", 1)], ids=["once-it-answers", "at-once"])
+@pytest.mark.parametrize("change", [
+    packet(b"q", texts("the first is to be held")) + m.add_header("X-Of-First", "1"), m.replace_body(b"Body for the first.\r\n"),
+], ids=["fields", "body"])
+def test_what_a_filter_wanted_of_a_refused_message_is_not_done_to_the_next(lab, server, change, row, asked):
+    server.maps = {"m": {"list@here.test": row}}
+    one, extra = _milter(lab)
+    sink = lab.sink()
+    relay = _relay(lab, server, sink, extra=extra, socketmap_cache="1h")
+    first, last = ADDS["E"].removesuffix(packet(m.CONTINUE)) + change, m.replace_body(b"Another.\r\n") + m.add_header("X-Of-Last", "3")
+    one.behave({"E": lambda told, _data: (first if len(told.all(b"E")) < 3 else last) + packet(m.CONTINUE)})
+    with relay.client() as client:
+        client.greet()
+        for code in (451, 451, 250):
+            if code == 250:
+                assert [key for _, key in server.asked].count("list@here.test") == asked
+                server.maps["m"]["list@here.test"] = "c@dest.test, d@dest.test"
+            client.send_mail("a@sender.test", ["e@dest.test"], b"Subject: x\r\n\r\nOwn.\r\n", code)
+    assert _came(sink, 1) == ["e@dest.test"]
+    assert received.without(sink.messages[0].content) == b"Subject: x\r\nX-Of-Last: 3\r\n\r\nAnother.\r\n"
+    assert [event["action"] for event in relay.events("filter")] == ["change"]
 
 
 def _dropped(lab, server, sink, **settings):
