@@ -12,11 +12,13 @@ enum { HEAD = 4, FIELD_NAME_MAX = 255, ADDRESS_MAX = 1024 };
 
 static const struct event_row {
 	char command;
+	uint32_t since;
 	const char *text;
 	enum milter_stage stage;
 	uint32_t none, silent; /* enum milter_step */
 } events[] = {
-#define E(name, command, text, stage, none, silent) {command, text, stage, none, silent},
+#define E(name, command, since, text, stage, none, silent)                                         \
+	{command, since, text, stage, none, silent},
 	MILTER_EVENTS(E)
 #undef E
 };
@@ -112,7 +114,7 @@ void milter_engine_hello(struct milter_engine *e, struct buf *out)
 
 bool milter_engine_wants(const struct milter_engine *e, enum milter_event event)
 {
-	return !(e->steps & events[event].none);
+	return e->version >= events[event].since && !(e->steps & events[event].none);
 }
 
 /* The next word of a list of macros: between blanks or commas. NULL: there is none. */

@@ -1,6 +1,6 @@
 /* milter_table.h - the commands and answers of the milter protocol, one row each.
  *
- *	E(event, command, text for the log, its macros, the filter wants none, it gives no answer)
+ *	E(event, command, the version that brought it, text for the log, its macros, the filter wants none, it gives no answer)
  *	A(answer, command)
  *
  * SEE        Sendmail's libmilter, mfdef.h, protocol version 6; POSTFIX MILTER_README.
@@ -62,17 +62,18 @@ enum milter_stage {
 };
 
 #define MILTER_EVENTS(E)                                                                           \
-	E(CONNECT, 'C', "CONNECT", MILTER_AT_CONNECT, MILTER_NO_CONNECT, MILTER_SILENT_CONNECT)    \
-	E(HELO, 'H', "HELO", MILTER_AT_HELO, MILTER_NO_HELO, MILTER_SILENT_HELO)                   \
-	E(MAIL, 'M', "MAIL", MILTER_AT_MAIL, MILTER_NO_MAIL, MILTER_SILENT_MAIL)                   \
-	E(RCPT, 'R', "RCPT", MILTER_AT_RCPT, MILTER_NO_RCPT, MILTER_SILENT_RCPT)                   \
-	E(DATA, 'T', "DATA", MILTER_AT_DATA, MILTER_NO_DATA, MILTER_SILENT_DATA)                   \
-	E(HEADER, 'L', "header", MILTER_AT_NONE, MILTER_NO_HEADER, MILTER_SILENT_HEADER)           \
-	E(END_OF_HEADER, 'N', "end of header", MILTER_AT_END_OF_HEADER, MILTER_NO_END_OF_HEADER,   \
-	  MILTER_SILENT_END_OF_HEADER)                                                             \
-	E(BODY, 'B', "body", MILTER_AT_NONE, MILTER_NO_BODY, MILTER_SILENT_BODY)                   \
-	E(END_OF_BODY, 'E', "end of body", MILTER_AT_END_OF_BODY, 0, 0)                            \
-	E(UNKNOWN, 'U', "unknown command", MILTER_AT_NONE, MILTER_NO_UNKNOWN, MILTER_SILENT_UNKNOWN)
+	E(CONNECT, 'C', 2, "CONNECT", MILTER_AT_CONNECT, MILTER_NO_CONNECT, MILTER_SILENT_CONNECT) \
+	E(HELO, 'H', 2, "HELO", MILTER_AT_HELO, MILTER_NO_HELO, MILTER_SILENT_HELO)                \
+	E(MAIL, 'M', 2, "MAIL", MILTER_AT_MAIL, MILTER_NO_MAIL, MILTER_SILENT_MAIL)                \
+	E(RCPT, 'R', 2, "RCPT", MILTER_AT_RCPT, MILTER_NO_RCPT, MILTER_SILENT_RCPT)                \
+	E(DATA, 'T', 4, "DATA", MILTER_AT_DATA, MILTER_NO_DATA, MILTER_SILENT_DATA)                \
+	E(HEADER, 'L', 2, "header", MILTER_AT_NONE, MILTER_NO_HEADER, MILTER_SILENT_HEADER)        \
+	E(END_OF_HEADER, 'N', 2, "end of header", MILTER_AT_END_OF_HEADER,                         \
+	  MILTER_NO_END_OF_HEADER, MILTER_SILENT_END_OF_HEADER)                                    \
+	E(BODY, 'B', 2, "body", MILTER_AT_NONE, MILTER_NO_BODY, MILTER_SILENT_BODY)                \
+	E(END_OF_BODY, 'E', 2, "end of body", MILTER_AT_END_OF_BODY, 0, 0)                         \
+	E(UNKNOWN, 'U', 3, "unknown command", MILTER_AT_NONE, MILTER_NO_UNKNOWN,                   \
+	  MILTER_SILENT_UNKNOWN)
 
 enum milter_event {
 #define E(name, ...) MILTER_##name,

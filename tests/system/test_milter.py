@@ -415,10 +415,17 @@ def test_another_version_of_the_protocol(relay, sink, one, version):
     _is_refused_and_then_goes_on(relay, sink, one, "O")
 
 
-def test_an_old_version_will_do(relay, sink, one):
-    one.behave(version=2, actions=0x3F, steps=0)
-    _passed(relay, sink)
-    assert one.wait_said(b"Q").letters() == b"CHMRTLLLLLNBEQ"
+@pytest.mark.parametrize("version, said", [(2, b"CHMRLLLLLNBEQ"), (3, b"CHUMRLLLLLNBEQ")])
+def test_an_old_version_is_told_what_it_knows(relay, sink, one, version, said):
+    """Unknown commands are of version 3, and DATA is of version 4: a filter that is older would end the connection."""
+    one.behave({"T": _gone, "U": _gone} if version < 3 else {"T": _gone}, version=version, actions=0x3F, steps=0)
+    before = len(sink.messages)
+    with relay.client("tempfail") as client:
+        client.greet()
+        client.command("FROB", 500)
+        client.send_mail("a@sender.test", ["b@dest.test"], CONTENT, 250)
+    sink.wait_messages(before + 1)
+    assert one.wait_said(b"Q").letters() == said
 
 
 def test_a_body_without_end_is_no_good(module_lab, sink, one):

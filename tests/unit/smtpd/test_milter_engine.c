@@ -93,6 +93,22 @@ static void versions_before_2_and_after_6_are_refused(void **state)
 	assert_int_equal(take(), MILTER_SAYS_READY);
 }
 
+static void what_its_version_does_not_have_no_filter_is_told(void **state)
+{
+	(void)state;
+	for (uint32_t version = MILTER_VERSION_LEAST; version <= MILTER_VERSION; version++) {
+		negotiate(version, 0, 0);
+		assert_int_equal(take(), MILTER_SAYS_READY);
+		for (int event = 0; event < MILTER_EVENT_COUNT; event++) {
+			uint32_t since = event == MILTER_DATA ? 4 : event == MILTER_UNKNOWN ? 3 : 2;
+			assert_int_equal(milter_engine_wants(&engine, (enum milter_event)event),
+					 version >= since);
+		}
+		milter_engine_fini(&engine);
+		milter_engine_init(&engine);
+	}
+}
+
 static void packets_may_come_byte_by_byte(void **state)
 {
 	(void)state;
@@ -330,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(what_was_not_offered_does_not_hold),
 		T(versions_before_2_and_after_6_are_refused),
+		T(what_its_version_does_not_have_no_filter_is_told),
 		T(packets_may_come_byte_by_byte),
 		T(lengths_that_no_packet_has_are_found_at_once),
 		T(an_answer_must_have_been_asked_for),
