@@ -47,6 +47,7 @@ struct recipient {
 	char *orcpt;	/* "type;address" in xtext as it came, or NULL */
 	uint8_t notify; /* enum dsn_notify */
 	bool done;	/* has its final verdict, and what was owed to the sender is written */
+	bool copy;	/* gets a copy of what others get; on the way in, and not in the queue */
 	uint32_t tries; /* attempts that ended with a verdict */
 	uint8_t doubts; /* of them, left it in doubt whether the message arrived */
 	struct verdict *last; /* of the latest attempt, or NULL */

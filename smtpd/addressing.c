@@ -44,11 +44,18 @@ static bool has_recipient(const struct envelope *e, const char *address)
 	return false;
 }
 
+static void add_receiver(struct envelope *e, const char *address)
+{
+	struct recipient *r = envelope_add(e, address);
+	r->notify = NOTIFY_NEVER;
+	r->copy = true;
+}
+
 /* Who is a recipient already needs no copy; of a thousand recipients, most have the same one. */
 static void add_once(struct envelope *e, const char *address)
 {
 	if (!has_recipient(e, address))
-		envelope_add(e, address)->notify = NOTIFY_NEVER;
+		add_receiver(e, address);
 }
 
 /* The same of many: each is looked for but once. */
@@ -59,7 +66,7 @@ static void add_all_once(struct envelope *e, const struct envelope *members)
 		address_set_add(&known, e->rcpt[i].address);
 	for (uint32_t i = 0; i < members->nrcpt; i++)
 		if (address_set_add(&known, members->rcpt[i].address))
-			envelope_add(e, members->rcpt[i].address)->notify = NOTIFY_NEVER;
+			add_receiver(e, members->rcpt[i].address);
 	address_set_free(&known);
 }
 

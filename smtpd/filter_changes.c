@@ -311,9 +311,19 @@ static void mark_deleted(const struct filter_changes *f, struct address_set *del
 		const struct filter_given *given = &f->given[g];
 		bool all = address_set_number_of(&deleted, given->address) > given->turn;
 		for (uint32_t i = given->from; i < given->to; i++)
-			gone[i] = all ||
+			gone[i] = (all && !e->rcpt[i].copy) ||
 				  address_set_number_of(&deleted, e->rcpt[i].address) > given->turn;
 	}
+}
+
+/* A message that nobody gets is not copied either. */
+static void mark_lone_copies(const struct envelope *e, bool *gone)
+{
+	bool lone = true;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		lone = lone && (gone[i] || e->rcpt[i].copy);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		gone[i] = gone[i] || lone;
 }
 
 /* place: of each recipient among those that stay, and behind the last how many these are. */
@@ -334,12 +344,14 @@ static void remove_marked(struct envelope *e, const bool *gone, uint32_t *place)
 }
 
 /* Before recipients are added, and after: who is there already is not added once more. */
-static void delete_recipients(struct filter_changes *f, struct address_set *deleted)
+static void delete_recipients(struct filter_changes *f, struct address_set *deleted, bool last)
 {
 	struct envelope *e = f->draft->envelope;
 	bool *gone = mem_zalloc(e->nrcpt + 1);
 	uint32_t *place = mem_zalloc((e->nrcpt + 1) * sizeof *place);
 	mark_deleted(f, deleted, gone);
+	if (last)
+		mark_lone_copies(e, gone);
 	remove_marked(e, gone, place);
 	for (int g = 0; g < f->ngiven; g++) {
 		f->given[g].from = place[f->given[g].from];
@@ -422,11 +434,11 @@ bool filter_changes_make(struct filter_changes *f, struct buf *what)
 		o = field_order_new(d->field, d->nfield, f->received, f->n);
 	struct address_set *deleted = deletions_of(f);
 	if (deleted)
-		delete_recipients(f, deleted);
+		delete_recipients(f, deleted, false);
 	for (int i = 0; i < f->n; i++)
 		make_change(f, i + 1, o, what);
 	if (deleted)
-		delete_recipients(f, deleted);
+		delete_recipients(f, deleted, true);
 	address_set_free(&deleted);
 	for (int g = 0; g < f->ngiven; g++)
 		f->given[g].turn = 0; /* to the next filter they are like the others */

@@ -8,8 +8,9 @@
  * is added beyond the last goes to the end.
  *
  * A recipient that is added is rewritten, and stands for others, as one of RCPT. One that is deleted
- * may be named as the client did, and goes with all that it stood for; or as it was rewritten. However many
- * are added and deleted in turn, the envelope is gone through twice.
+ * may be named as the client did, and goes with all that it stood for; or as it was rewritten. Copies stay, since
+ * of several recipients who share one only the first has it, unless nobody else is left. However many are added and
+ * deleted in turn, the envelope is gone through twice.
  *
  * OWNERSHIP  Embedded; filter_changes_fini().
  * THREAD     The chain's.

@@ -740,6 +740,28 @@ def test_recipients_come_and_go_in_the_order_that_is_asked_for(relay, sink, one)
     assert sorted(name.split("@")[0].lower() for name in message.recipients) == ["a", "b", "d", "f", "h"]
 
 
+def test_a_copy_stays_as_long_as_anybody_is_left(lab, one):
+    """Of recipients who share a copy the first has it, and it is not theirs alone."""
+    rows = lab.folder("tables") / "copies"
+    rows.write_text("a@dest.test copy@dest.test\nb@dest.test copy@dest.test\n")
+    sink = lab.sink()
+    config = Config({"workers": 1, "recipient_bcc": [str(rows)]}).route_all_to(sink.port)
+    config.extra = _section("one", one.address)
+    relay = lab.relay(config)
+    for number, (asked, left) in enumerate([
+        (_recipients(b"-", "a"), ["b", "copy"]),
+        (_recipients(b"-", "a", "b") + _recipients(b"+", "c"), ["c", "copy"]),
+        (_recipients(b"-", "copy"), ["a", "b"]),
+    ]):
+        one.behave({"E": asked + packet(m.CONTINUE)}, steps=m.NOTHING_WANTED)
+        relay.send(recipients=["a@dest.test", "b@dest.test"])
+        relay.wait_event("done", count=number + 1)
+        assert sorted(name.split("@")[0] for name in sink.messages[number].recipients) == left
+    one.behave({"E": _recipients(b"-", "b", "a") + packet(m.CONTINUE)}, steps=m.NOTHING_WANTED)
+    relay.send(recipients=["a@dest.test", "b@dest.test"])
+    relay.wait_event("discard", reason="no recipient is left")
+
+
 @pytest.mark.skipif(sanitized(), reason="with a sanitizer processor time says little")
 def test_five_thousand_recipients_are_taken_away_one_by_one(relay, sink, one):
     """Each looked for in a list, this takes a worker 210 ms; as it is, 10 or 20."""
