@@ -10,6 +10,8 @@
 #include "smtpd/reception.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <string.h>
 
 static enum response outcome_of(const struct spool_store *store)
 {
@@ -129,6 +131,20 @@ static void take_message(struct session *s)
 		add_copies(s);
 }
 
+static bool is_no_room(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
+}
+
+/* Nobody else says why; that the relay stops is no fault. */
+static void fail_message(struct session *s, int error)
+{
+	if (error != ECANCELED)
+		log_event(LOG_LEVEL_ERROR, "not_stored", "id", log_id(s->tx->id), "session",
+			  log_id(s->number), "error", strerror(error), NULL);
+	refuse_message(s, is_no_room(error) ? RESPONSE_NO_ROOM : RESPONSE_NOT_PROCESSED);
+}
+
 /* The client may have gone, and is told nothing then: what becomes of its mail is the same, and so is the log. */
 static void conclude_passage(struct session *s)
 {
@@ -142,7 +158,7 @@ static void conclude_passage(struct session *s)
 	} else if (p->end == PASSAGE_DISCARDED) {
 		drop_message(s, p->reply);
 	} else {
-		refuse_message(s, RESPONSE_NOT_PROCESSED);
+		fail_message(s, p->error);
 	}
 }
 

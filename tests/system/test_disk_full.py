@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: ISC
 """A disk that is really full: a small file system in memory, filled by others."""
 
+import errno
 import os
 import subprocess
 
 import pytest
 
 from lab.config import Config
+from lab.milter import CONTINUE, Milter, add_header, packet
 from lab.net import wait_until
 from lab.sink import Rule
 
@@ -108,3 +110,23 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
     relay.wait_event("recover", count=2)
     assert relay.command("queue", "list", "--json").stdout == ""
     assert len(sink.messages) == taken + 2
+
+
+def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
+    """There is room for what came, and none for what is made of it."""
+    milter, sink = Milter(), lab.sink()
+    lab.callback(milter.close)
+    milter.behave({"E": add_header("X-Seen", "1") + packet(CONTINUE)})
+    config = Config({"workers": 1, "segment_size": "256k", "queue_minfree": "0", "spool": f"{small_disk}/spool"}).route_all_to(sink.port)
+    config.extra = f'milter "one" {{ address = "{milter.address}" }}\n'
+    relay = lab.relay(config)
+    relay.wait_event("recover")
+    room = os.statvfs(small_disk)
+    line = b"some words to fill the disk with\r\n"
+    large = b"Subject: large\r\n\r\n" + line * (room.f_bavail * room.f_frsize * 2 // 3 // len(line))
+    with relay.client() as client:
+        client.greet()
+        assert "4.3.1" in client.send_mail("from@sender.test", ["to@dest.test"], large, 452).text
+        client.send_mail("from@sender.test", ["to@dest.test"], TEXT, 250)
+    assert relay.wait_event("not_stored")["error"] == os.strerror(errno.ENOSPC)
+    relay.wait_event("done")
