@@ -444,8 +444,10 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "host", h->name);
 	buf_puts(to, ",");
 	json_text(to, "address", h->address);
-	if (h->login)
+	if (h->login) {
+		buf_puts(to, ",");
 		json_text(to, "login", h->login);
+	}
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,
