@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "qmgr/dest/site_name.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
@@ -27,7 +28,8 @@ static bool site_serves_domain(const struct qmgr *q, const struct site *s, const
 static bool site_is_routed_to(const struct route *route, const struct site *s, const char *domain)
 {
 	const char *at = s->name;
-	if (route->relay->n == 0 || strcmp(route->by->title, s->queue.transport->title) != 0)
+	if (route->relay->n == 0 || !site_name_by_relays(s->key) ||
+	    strcmp(route->by->title, s->queue.transport->title) != 0)
 		return false;
 	size_t len = strlen(domain);
 	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)

@@ -16,7 +16,6 @@
 #include "qmgr/sched/selection.h"
 
 #include <string.h>
-#include <strings.h>
 
 static struct explain_row *add_row(struct explain_question *x, enum constraint c,
 				   int64_t recipients)
@@ -259,7 +258,7 @@ static void explain_site(struct explain_question *x, const struct site *s)
 static bool explain_named(const struct qmgr *q, struct explain_question *x)
 {
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
-		if (strcasecmp(s->name, x->site) == 0 || strcasecmp(s->key, x->site) == 0)
+		if (suspend_site_is(s, x->site))
 			explain_site(x, s);
 	return x->nrow > 0;
 }

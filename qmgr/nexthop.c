@@ -31,6 +31,7 @@ static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
 static const char *target_of(const struct nexthop *n, size_t *len)
 {
 	const char *it = strchr(n->key, ' ') + 1;
+	it += n->relays ? strlen(NEXTHOP_RELAYS) : 0;
 	*len = strcspn(it, " ");
 	return it;
 }
@@ -46,7 +47,7 @@ bool nexthop_is_for(const struct nexthop *n, const char *domain)
 {
 	size_t len;
 	const char *it = target_of(n, &len);
-	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
+	return !n->relays && strlen(domain) == len && strncasecmp(it, domain, len) == 0;
 }
 
 /* By the transport that its job has: the route's, or what a provider wanted. */
@@ -139,6 +140,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	n->wish = wish;
 	n->open = open;
 	n->site_name = nexthop_site_name(&route, address);
+	n->relays = nexthop_site_relays(&route);
 	n->logins = logins;
 	n->source = source ? mem_strdup(source->title) : NULL;
 	n->transport = job->transport;
@@ -296,7 +298,7 @@ static void enter_site(struct nexthop *n)
 		buf_puts(&full, wishes[n->wish]);
 	if (n->source)
 		buf_printf(&full, "%s%s", SITE_FROM, n->source);
-	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
+	struct site *site = site_get(&n->qmgr->db, n->transport, n->relays, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);
 	source_join(site, n->source);
@@ -418,6 +420,7 @@ void nexthop_free(struct nexthop *n)
 	free(n->waiting);
 	free(n->tls);
 	free(n->site_name);
+	free(n->relays);
 	free(n->logins);
 	free(n->source);
 	free(n->key);

@@ -24,6 +24,7 @@ struct nexthop {
 	char *key;
 	char *tls;	 /* policy of transport, route and the recipient's domain */
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
+	char *relays;	 /* what tells it from a site of the same name; NULL: by MX */
 	enum envelope_tls wish;
 	char *logins; /* what stands behind either, or NULL */
 	char *source; /* where its connections come from, behind all that; or NULL: the system chooses */

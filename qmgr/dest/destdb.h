@@ -9,6 +9,7 @@
  *	                     +--- how it went: up, out, how many ------+
  *
  *	site.c		a destination: its hosts, and its queue for the scheduler
+ *	site_name.c	its key, and its name in that (pure)
  *	site_run.c	what is to be done about one at which something has changed
  *	site_hosts.c	which of its hosts is next
  *	site_waiting.c	who would use a connection to a host, if there were one

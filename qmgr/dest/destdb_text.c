@@ -36,6 +36,7 @@ static void put_host(struct buf *to, const struct host *h)
 static void put_site(struct buf *to, const struct remembered *r)
 {
 	buf_printf(to, "%s\tkey=%s", remembered_is_provider(r) ? "provider" : "site", r->key);
+	fields_put_number(to, "apart", !r->mixed);
 	fields_put_number(to, "window", r->concurrency);
 	fields_put_number(to, "at", r->at_ms);
 	fields_put_number(to, "pace", (int64_t)(r->pace * HOST_PACE_UNIT));
@@ -111,6 +112,7 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 	if (key && (window > 0 || pace > 0 || shut_for_ms > 0)) {
 		struct remembered *r = remembered_add(db, key, window, at_ms);
 		verdict_unref(r->why);
+		r->mixed = !fields_number(line, "apart", room);
 		r->pace = (double)pace / HOST_PACE_UNIT;
 		r->since_ms = since_ms;
 		r->refused_ms = refused_ms;

@@ -2,7 +2,8 @@
  *
  *	host<TAB>key=...<TAB>address=...<TAB>failures=3<TAB>retry=...	one a line, fields in any order
  *	plain<TAB>key=...<TAB>name=...<TAB>until=...	of a host before: its TLS is broken by that name
- *	site<TAB>key=...<TAB>window=...<TAB>at=...	and pace, since, refused, what was said; and shut, shut_for, of its source
+ *	site<TAB>key=...<TAB>window=...<TAB>at=...	and pace, since, refused, what was said; and shut, shut_for, of its source;
+ *					apart=1: relays have other keys than hosts of the same name
  *	provider<TAB>key=NAME<TAB>pace=...		likewise
  *	suspended<TAB>site=NAME<TAB>until=...	or host=, domain=, provider=, name=: what it means (suspend.h)
  *

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/site_name.h"
 #include "qmgr/dest/source.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 		r->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, db->remembered, r->key, strlen(r->key), r);
 	}
+	r->mixed = false;
 	r->concurrency = concurrency;
 	r->at_ms = at_ms;
 	return r;
@@ -121,11 +123,22 @@ bool remembered_is_provider(const struct remembered *r)
 	return !strchr(r->key, ' ');
 }
 
-void remembered_recall(struct site *s)
+static struct remembered *record_of(const struct site *s)
 {
 	struct remembered *r;
-	int64_t limit = s->queue.transport->settings->destination_concurrency_limit;
 	HASH_FIND_STR(s->db->remembered, s->key, r);
+	if (r || !site_name_by_relays(s->key))
+		return r;
+	char *former = site_name_key(s->queue.transport->title, NULL, s->name);
+	HASH_FIND_STR(s->db->remembered, former, r);
+	free(former);
+	return r && r->mixed ? r : NULL;
+}
+
+void remembered_recall(struct site *s)
+{
+	struct remembered *r = record_of(s);
+	int64_t limit = s->queue.transport->settings->destination_concurrency_limit;
 	if (!r)
 		return;
 	int64_t age_ms = clock_wall_ms() - r->at_ms;
@@ -155,13 +168,22 @@ void remembered_age(struct destdb *db)
 }
 
 /* Up to its source, if it has one. */
-static bool is_called(const char *key, const char *name)
+static bool is_called(const char *site, const char *name)
 {
-	const char *source = strstr(key, SITE_FROM);
+	const char *source = strstr(site, SITE_FROM);
 	size_t len = strlen(name);
-	bool whole = strcasecmp(key, name) == 0;
+	bool whole = strcasecmp(site, name) == 0;
 	return whole ||
-	       (source && (size_t)(source - key) == len && strncasecmp(key, name, len) == 0);
+	       (source && (size_t)(source - site) == len && strncasecmp(site, name, len) == 0);
+}
+
+/* With the transport, or without. */
+static bool is_of_site(const struct remembered *r, const char *name)
+{
+	const char *site = site_name_in(r->key);
+	size_t len = strcspn(r->key, " ") + 1;
+	return is_called(site, name) ||
+	       (strncasecmp(r->key, name, len) == 0 && is_called(site, name + len));
 }
 
 int remembered_forget_site(struct destdb *db, const char *name)
@@ -169,8 +191,7 @@ int remembered_forget_site(struct destdb *db, const char *name)
 	struct remembered *r, *tmp;
 	int n = 0;
 	HASH_ITER(hh, db->remembered, r, tmp)
-	if (!remembered_is_provider(r) &&
-	    (is_called(r->key, name) || is_called(strchr(r->key, ' ') + 1, name))) {
+	if (!remembered_is_provider(r) && is_of_site(r, name)) {
 		drop_remembered(db, r);
 		n++;
 	}

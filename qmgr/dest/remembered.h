@@ -17,6 +17,7 @@ enum { REMEMBERED_MS = 24 * 3600000, REMEMBERED_MAX = 10000 };
 
 struct remembered {
 	char *key; /* of the site, or provider */
+	bool mixed; /* read of a version in which relays had the same key as hosts of their name: of either */
 	int concurrency;
 	int64_t at_ms;		      /* wall clock */
 	double pace;		      /* deliveries a second that its hosts let through; 0: any */

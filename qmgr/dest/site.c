@@ -8,6 +8,7 @@
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
+#include "qmgr/dest/site_name.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
@@ -25,9 +26,9 @@ static void on_wake(void *owner)
 	s->db->thread.settle(s->db->thread.context);
 }
 
-struct site *site_get(struct destdb *db, struct transport *t, const char *name)
+struct site *site_get(struct destdb *db, struct transport *t, const char *relays, const char *name)
 {
-	char *key = mem_printf("%s %s", t->title, name);
+	char *key = site_name_key(t->title, relays, name);
 	struct site *s;
 	assert(loop_is_ours(db->sched->loop));
 	HASH_FIND_STR(db->sites, key, s);
@@ -37,7 +38,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 	}
 	s = mem_zalloc(sizeof *s);
 	s->key = key;
-	s->name = key + strlen(t->title) + 1;
+	s->name = site_name_in(key);
 	s->db = db;
 	window_init(&s->window, t->settings);
 	list_init(&s->open);

@@ -3,7 +3,8 @@
  * The transport and the hosts, in their groups: domains served by the same hosts share a site, its
  * window and its connections. All groups count, since a backup host of one domain refuses the mail
  * of another. DIFFERS: Postfix's destination is the next-hop domain; a few providers serve most
- * domains today. destination_by = "domain" gives that way back.
+ * domains today. destination_by = "domain" gives that way back. Relays share no site with MX hosts of the
+ * same names: their hosts are others, or are to prove and be told other things.
  *
  *	entries wait --> a connection is ready and has a place --> PLACED
  *	      |
@@ -74,7 +75,7 @@ struct site_parked {
 };
 
 struct site {
-	char *key;	    /* transport and name */
+	char *key;	    /* transport and name: site_name.h */
 	const char *name;   /* in key; for log and operator */
 	struct queue queue; /* what the scheduler knows of it */
 	struct destdb *db;
@@ -132,7 +133,9 @@ static inline struct site *site_of_queue(const struct queue *queue)
 	return (struct site *)((const char *)queue - offsetof(struct site, queue));
 }
 
-struct site *site_get(struct destdb *, struct transport *, const char *name);
+struct site *site_get(struct destdb *, struct transport *, const char *relays, const char *name);
+/* relays: as site_name_key() takes them. */
+
 void site_set_hosts(struct site *, struct site_host *, int n);
 /* Takes the array, what hangs on it and its references. Connections to an address that must prove something
  * else now end. */

@@ -13,18 +13,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* The same, but for what names its source. */
-static bool is_it_from_anywhere(const struct site *s, const char *text, const char *name)
+/* With its source, or without. */
+static bool is_called(const struct site *s, const char *name)
 {
-	size_t len = strlen(name), all = strlen(text);
+	size_t len = strlen(name), all = strlen(s->name);
 	size_t source = s->source ? strlen(SITE_FROM) + strlen(s->source->name) : 0;
-	return len == all - source && strncasecmp(text, name, len) == 0;
+	return (len == all || len == all - source) && strncasecmp(s->name, name, len) == 0;
 }
 
 bool suspend_site_is(const struct site *s, const char *name)
 {
-	return strcasecmp(s->name, name) == 0 || strcasecmp(s->key, name) == 0 ||
-	       is_it_from_anywhere(s, s->name, name) || is_it_from_anywhere(s, s->key, name);
+	const char *title = s->queue.transport->title;
+	size_t len = strlen(title);
+	bool behind = strncasecmp(name, title, len) == 0 && name[len] == ' ';
+	return is_called(s, name) || (behind && is_called(s, name + len + 1));
 }
 
 bool suspend_host_is(const struct host *h, const char *name)

@@ -24,7 +24,7 @@ void nexthop_write_key(struct buf *b, const struct route *route, const char *add
 {
 	const char *domain = mailaddr_domain(address);
 	buf_puts(b, route->by->title);
-	buf_puts(b, " ");
+	buf_puts(b, route->relay->n > 0 ? " " NEXTHOP_RELAYS : " ");
 	if (route->relay->n > 0)
 		append_list(b, route->relay);
 	else
@@ -77,6 +77,18 @@ char *nexthop_site_name(const struct route *route, const char *address)
 			return NULL;
 	}
 	append_list(&b, route->relay);
+	return buf_steal(&b, NULL);
+}
+
+char *nexthop_site_relays(const struct route *route)
+{
+	struct buf b;
+	if (route->relay->n == 0)
+		return NULL;
+	buf_init(&b);
+	/* Senders may have other relays for a recipient, whose site is called as he is. */
+	if (route->by->destination_by == DESTINATION_BY_RECIPIENT)
+		append_list(&b, route->relay);
 	return buf_steal(&b, NULL);
 }
 

@@ -12,8 +12,10 @@
 #include "qmgr/route/nexthop_lookup.h"
 #include "qmgr/route/route.h"
 
+#define NEXTHOP_RELAYS "relay:" /* stands before them in the key, where a domain has no such */
+
 void nexthop_write_key(struct buf *, const struct route *, const char *address);
-/* The key that tells this next hop from others. */
+/* The key that tells this next hop from others: a relay is none that a domain of the same name has by MX. */
 
 char *nexthop_logins(const struct tables *, const struct route *, const char *sender,
 		     const char *address);
@@ -24,6 +26,9 @@ char *nexthop_logins(const struct tables *, const struct route *, const char *se
 
 char *nexthop_site_name(const struct route *, const char *address);
 /* The site's name where it does not come from the hosts; NULL where it does. */
+
+char *nexthop_site_relays(const struct route *);
+/* For site_get(): OTHER, as site_name.h has it; NULL, by MX. */
 
 char *nexthop_name_of_hosts(const struct resolve *);
 /* "mx1,mx2;backup": two domains share a site only if they share all of it. */

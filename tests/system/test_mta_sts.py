@@ -45,6 +45,18 @@ def test_an_enforced_policy_says_which_hosts_and_certificates_will_do(lab):
     _keep_over_restarts(world)
 
 
+def test_mail_for_a_relay_of_the_same_name_takes_none_past_the_policy(lab):
+    """MTA-STS says nothing of relays, and what is known of them is not known of the domain."""
+    world = World(lab, {"bad": "MX 10 mx2.bad"}, extra='route "corp.test" { relay = { "bad.test" } }\n')
+    world.policies.answers = {"bad.test": policy("enforce", "*.bad.test")}
+    world.relay.send(recipients=["to@corp.test", "to@bad.test"])
+    world.became("sent", "corp")
+    assert world.became("deferred", "bad")["dsn"] == "4.7.5"
+    world.relay.send(recipients=["late@bad.test"])
+    assert world.relay.wait_event("deferred", 60, to="late@bad.test")["dsn"] == "4.7.5"
+    assert [one.recipients for one in world.sinks[BAD].messages] == [["to@corp.test"]]
+
+
 def test_a_policy_holds_for_domains_that_idna_refuses(lab):
     """The DNS has them, and so has the host of the policy: without it their mail would go in clear."""
     names = ["r3---sn", "xn--i-7iq"]

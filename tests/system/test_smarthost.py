@@ -2,6 +2,7 @@
 """Logging in at next hops: at a Postfix with Dovecot's users, at an Exim, with tokens; and what refuses."""
 
 import base64
+import json
 import os
 import re
 import shutil
@@ -295,6 +296,34 @@ def test_a_client_certificate_is_shown(lab):
     relay = lab.relay(config)
     relay.send()
     relay.wait_event("sent", 60)  # after a handshake that asks for a certificate of that authority
+
+
+def test_a_domain_whose_mail_host_is_called_as_a_relay_has_nothing_to_do_with_its_login(lab):
+    """Anybody may have an MX record that names our relay."""
+    folder, port = lab.enter_context(open_folder("sluice-")), free_port()
+    named = lab.sink(address="127.0.0.2", port=port)
+    hub = lab.sink(address="127.0.0.3", port=port, users={"us": "secret"}, tls=lab.certificates.server_context("mx.hub.test"))
+    nsd = lab.nsd({"test": "other MX 10 hub\nhub A 127.0.0.2\nhub MX 10 mx.hub\nmx.hub A 127.0.0.3"})
+    secret = _secret(folder, "secret", "secret\n")
+    table = _secret(folder, "credentials", f"hub.test us password:{secret} unauthenticated\n")
+    config = Config(settings={"credentials": [table]}, transports={"smtp": {"port": port, "connection_idle_timeout": "50ms"}})
+    config.resolve_with(nsd).dns |= {"allow_loopback": True}
+    config.routes["ours.test"] = {"relay": ["hub.test"]}
+    relay = lab.relay(config)
+    turns = ["1@ours.test", "1@other.test", "2@ours.test", "2@other.test"]
+    for to in turns:
+        relay.send(recipients=[to])
+        relay.wait_event("sent", 60, to=to)
+    relay.send(recipients=["3@other.test", "3@ours.test"])
+    relay.wait_event("done", 60, len(turns) + 1)
+    assert {event["site"] for event in relay.events("sent")} == {"hub.test"}
+    assert [(one.recipients, one.user) for one in hub.messages] == [([f"{n}@ours.test"], "us") for n in (1, 2, 3)]
+    assert [(one.recipients, one.user) for one in named.messages] == [([f"{n}@other.test"], None) for n in (1, 2, 3)]
+    rows = [json.loads(line) for line in relay.command("dest", "list", "--json", "hub.test").stdout.splitlines()]
+    assert [row["site"] for row in rows] == ["hub.test", "hub.test"]
+    relay.command("dest", "suspend", "hub.test")
+    relay.send(recipients=["4@other.test", "4@ours.test"])
+    relay.wait_event("deferred", 60, 2, reply=re.compile("suspended by the operator"))
 
 
 def test_check_warns_of_secrets_that_others_may_read(lab):

@@ -159,6 +159,66 @@ static void a_window_is_kept_for_a_day(void **state)
 	begin("");
 }
 
+/* Of a relay, and of mail hosts of the same name. */
+static void send_by_hub(bool relayed)
+{
+	send_mail(1, relayed ? "x@sub.test" : "x@other.test");
+	answer(relayed ? "hub.test" : "other.test", "10 hub.test 192.0.2.1");
+}
+
+static void window_is(int concurrency)
+{
+	assert_int_equal(site_named("hub.test")->window.concurrency, concurrency);
+	finish(NULL);
+}
+
+static void begin_with(const char *line)
+{
+	begin("route sub.test { relay = { hub.test } }");
+	buf_init(&text);
+	buf_printf(&text, "site\t%s\twindow=13\tat=%" PRId64 "\n", line, clock_wall_ms());
+	destdb_read(&q->db, buf_cstr(&text));
+	buf_fini(&text);
+}
+
+static void a_window_is_the_relays_or_that_of_hosts_of_its_name(void **state)
+{
+	(void)state;
+	for (int relayed = 0; relayed < 2; relayed++) {
+		begin_with("apart=1\tkey=smtp hub.test");
+		send_by_hub(relayed);
+		window_is(relayed ? 5 : 13);
+		begin_with("apart=1\tkey=smtp relay:>hub.test");
+		send_by_hub(relayed);
+		window_is(relayed ? 13 : 5);
+		begin_with("key=smtp hub.test"); /* it was not told before which */
+		send_by_hub(relayed);
+		assert_null(q->db.remembered);
+		window_is(13);
+	}
+	begin("");
+}
+
+static void a_relays_window_outlives_a_restart_and_is_forgotten_by_its_name(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"hub.test", "smtp hub.test"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		begin("route sub.test { relay = { hub.test } }");
+		send_by_hub(true);
+		site_named("hub.test")->window.concurrency = 13;
+		restart(1000);
+		assert_string_equal(q->db.remembered->key, "smtp relay:>hub.test");
+		assert_false(q->db.remembered->mixed);
+		assert_int_equal(remembered_forget_site(&q->db, "relay:>hub.test"), 0);
+		assert_int_equal(remembered_forget_site(&q->db, names[i]), 1);
+		finish(NULL);
+	}
+	begin_with("key=smtp relay:torn");
+	assert_int_equal(remembered_forget_site(&q->db, "hub.test"), 0);
+	assert_int_equal(remembered_forget_site(&q->db, "relay:torn"), 1);
+}
+
 static void a_window_wider_than_it_may_be_now_is_forgotten(void **state)
 {
 	(void)state;
@@ -420,6 +480,8 @@ int main(void)
 		TEST(depth_and_mode_are_kept),
 		TEST(broken_tls_is_kept_by_name),
 		TEST(a_window_is_kept_for_a_day),
+		TEST(a_window_is_the_relays_or_that_of_hosts_of_its_name),
+		TEST(a_relays_window_outlives_a_restart_and_is_forgotten_by_its_name),
 		TEST(a_window_wider_than_it_may_be_now_is_forgotten),
 		TEST(a_dead_window_and_one_as_at_first_are_not_kept),
 		TEST(the_window_of_a_site_that_was_collected_is_known_to_its_successor),

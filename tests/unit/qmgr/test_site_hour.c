@@ -17,7 +17,7 @@ static struct site *site_like(const struct site *first, int number)
 {
 	char name[40];
 	snprintf(name, sizeof name, "site%d.test", number);
-	return site_get(&q->db, first->queue.transport, name);
+	return site_get(&q->db, first->queue.transport, NULL, name);
 }
 
 static void what_is_counted_lies_in_the_step_in_which_it_came(void **state)

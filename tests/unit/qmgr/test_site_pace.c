@@ -307,7 +307,7 @@ static void a_pace_outlives_its_site_and_the_process(void **state)
 	destdb_read(&q->db, buf_cstr(&text));
 	send_mail(2, "x@b.test");
 	answer("b.test", "10 other.test 192.0.2.9");
-	struct site *again = site_get(&q->db, the_site()->queue.transport, "mx.test 2");
+	struct site *again = site_get(&q->db, the_site()->queue.transport, NULL, "mx.test 2");
 	assert_true(site_pace_rate(again) <= 0); /* of another name nothing is known */
 	assert_non_null(strstr(buf_cstr(&text), "\tpace=1000\t"));
 	assert_non_null(strstr(buf_cstr(&text), "why=too much mail from your address"));
