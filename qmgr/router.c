@@ -69,6 +69,13 @@ static void leave_router(struct job *job)
 	pool_free(job, 1);
 }
 
+static bool is_suspended(const struct message *m, uint32_t recipient)
+{
+	const char *address = m->work.envelope->rcpt[recipient].address;
+	return m->qmgr->db.suspended &&
+	       suspend_covers_domain(&m->qmgr->db, mailaddr_domain(address));
+}
+
 /* Its domain is suspended: it waits in the queue, whatever its site is doing. */
 static void put_off_recipient(struct job *job, uint32_t recipient)
 {
@@ -109,9 +116,7 @@ static bool route_recipient(struct job *job, uint32_t recipient, const struct ro
 		leave_router(job);
 		return true;
 	}
-	const char *address = m->work.envelope->rcpt[recipient].address;
-	if (m->qmgr->db.suspended &&
-	    suspend_covers_domain(&m->qmgr->db, mailaddr_domain(address))) {
+	if (is_suspended(m, recipient)) {
 		put_off_recipient(job, recipient);
 		return true;
 	}
@@ -247,6 +252,11 @@ static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, stru
 	struct message *m = message_of_work(job->work);
 	const struct outcome_context context = {.transport = n->transport};
 	bool failed = failure && !n->lacks;
+	if (!m->work.cancelled && is_suspended(m, w->recipient)) { /* since it was asked about */
+		put_off_recipient(job, w->recipient);
+		check_message(m);
+		return;
+	}
 	if (!failed && !m->work.cancelled &&
 	    nexthop_leads_on(n, w, router_route(m, w->recipient))) {
 		router_add(job, w->recipient);

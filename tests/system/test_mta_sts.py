@@ -57,6 +57,17 @@ def test_mail_for_a_relay_of_the_same_name_takes_none_past_the_policy(lab):
     assert [one.recipients for one in world.sinks[BAD].messages] == [["to@corp.test"]]
 
 
+def test_a_domain_that_is_suspended_while_its_policy_is_fetched_gets_no_mail(lab):
+    world = World(lab, {"hole": "MX 10 mx.hole; ^mta-sts A " + HOLE})
+    silent = lab.enter_context(socket.create_server((HOLE, world.policies.port)))
+    world.send("hole")
+    fetching, _ = silent.accept()
+    assert world.relay.command("dest", "suspend", "hole.test").returncode == 0
+    fetching.close()
+    assert "the domain is suspended" in world.became("deferred", "hole")["reply"]
+    assert not world.relay.events("sent")
+
+
 def test_a_policy_holds_for_domains_that_idna_refuses(lab):
     """The DNS has them, and so has the host of the policy: without it their mail would go in clear."""
     names = ["r3---sn", "xn--i-7iq"]

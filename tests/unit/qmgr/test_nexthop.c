@@ -119,6 +119,27 @@ static void an_order_by_name_means_relay_and_mail_hosts(void **state)
 	assert_false(suspend_site_is(site_named("hub.test"), "smtp sub.test"));
 }
 
+static void a_domain_that_is_suspended_while_it_is_looked_up_gets_no_mail(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		begin("");
+		send_mail(1, "x@a.test");
+		suspend_begin(&q->db, "a.test", SUSPEND_DOMAIN, 0);
+		if (known)
+			answer("a.test", one_host);
+		else
+			no_answer("a.test", VERDICT_FAILED, "5.1.2");
+		assert_int_equal(opened.n, 0);
+		struct envelope *e = is_kept(1);
+		assert_string_equal(e->rcpt[0].last->dsn, "4.3.2");
+		assert_int_equal(e->rcpt[0].tries, 0);
+		envelope_free(&e);
+		finish(NULL);
+	}
+	begin("");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -129,6 +150,7 @@ int main(void)
 		TEST(several_relays_are_no_mail_hosts_of_the_same_names),
 		TEST(a_recipient_has_a_site_for_each_of_the_relays_that_senders_have),
 		TEST(an_order_by_name_means_relay_and_mail_hosts),
+		TEST(a_domain_that_is_suspended_while_it_is_looked_up_gets_no_mail),
 	};
 	return RUN(tests);
 }
