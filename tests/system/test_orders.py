@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -64,6 +65,23 @@ def test_orders_say_what_was_and_why(relay):
     assert relay.command("queue", "requeue", ids[1]).stdout == "1 message requeued\n"
     assert relay.command("queue", "flush", "--queue", "hold").stdout == "2 messages flushed\n"
     relay.sink.wait_messages(4)
+
+
+def test_what_is_deleted_while_it_is_tried_is_not_kept_by_a_later_order(lab):
+    gate = threading.Event()
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", gate=gate, times=1))
+    relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: any("RCPT" in session.verbs() for session in sink.sessions), what="the attempt")
+    ident = listed(relay)[0]["id"]
+    assert relay.command("queue", "delete", ident).stdout.startswith("1 message deleted\n")
+    for verb in ("hold", "requeue", "bounce", "release", "flush", "delete"):
+        done = relay.command("queue", verb, ident)
+        assert done.returncode == REFUSED and f"{ident}: no such message" in done.stderr, done
+        assert relay.command("queue", verb, "--all").stdout.startswith("0 messages ")
+    gate.set()
+    wait_until(lambda: not listed(relay), what="it to be gone")
+    assert not relay.events("bounced") and not sink.messages
 
 
 def test_held_mail_gets_its_lifetime_again(relay):

@@ -220,6 +220,29 @@ static void delete_takes_what_waits_and_cancels_what_is_being_worked_on(void **s
 	harness_recovered(&h, 0);
 }
 
+static void what_is_deleted_while_worked_on_is_not_found_by_a_later_order(void **state)
+{
+	(void)state;
+	static const int orders[] = {SPOOL_SUSPEND, SPOOL_REQUEUE, SPOOL_BOUNCE,
+				     SPOOL_RESUME,  SPOOL_FLUSH,   SPOOL_DELETE};
+	harness_credit(&h, 1);
+	uint64_t id = harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	order(SPOOL_DELETE, id, 1);
+	for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+		struct spool_command *c = harness_ask(&h, orders[i], id, 0, 0);
+		assert_int_equal(c->affected, 0);
+		assert_int_equal(c->unmoved[SPOOL_MISSING], 1);
+		spool_command_free(&c);
+		order(orders[i], 0, 0);
+	}
+	assert_int_equal(h.ncancel, 1);
+	e->due_ms = clock_wall_ms() + 1000;
+	e->rounds++;
+	harness_release(&h, id, e);
+	harness_recovered(&h, 0);
+}
+
 static void a_deleted_message_stays_deleted_after_a_crash(void **state)
 {
 	(void)state;
@@ -266,6 +289,7 @@ int main(void)
 		HARNESS_TEST(what_is_requeued_while_worked_on_is_urgent_afterwards),
 		HARNESS_TEST(a_time_that_no_clock_reaches_is_not_taken_for_another),
 		HARNESS_TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
+		HARNESS_TEST(what_is_deleted_while_worked_on_is_not_found_by_a_later_order),
 		HARNESS_TEST(a_deleted_message_stays_deleted_after_a_crash),
 		HARNESS_TEST(a_long_queue_is_deleted_in_steps_and_answered_once),
 	};
