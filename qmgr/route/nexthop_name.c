@@ -31,7 +31,7 @@ void nexthop_write_key(struct buf *b, const struct route *route, const char *add
 		buf_puts(b, domain);
 	if (route->by->destination_by == DESTINATION_BY_RECIPIENT)
 		buf_printf(b, " %s", address);
-	else if (route->relay->n > 0 && route->by->destination_by == DESTINATION_BY_DOMAIN)
+	else if (route->by->destination_by == DESTINATION_BY_DOMAIN)
 		buf_printf(b, " %s", domain);
 }
 

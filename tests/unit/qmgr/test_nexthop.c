@@ -140,6 +140,26 @@ static void a_domain_that_is_suspended_while_it_is_looked_up_gets_no_mail(void *
 	begin("");
 }
 
+static void what_a_destination_is_holds_from_the_reload_on(void **state)
+{
+	(void)state;
+	static const char *const ways[] = {"domain", "recipient", "site"};
+	static const char *const names[] = {"one.test", "b@one.test", "mx.test"};
+	begin("");
+	send_mail(1, "a@one.test"); /* remains there, so that its next hop does */
+	answer("one.test", one_host);
+	assert_int_equal(sites_named("mx.test"), 1);
+	for (uint64_t i = 0; i < 3; i++) {
+		char text[100];
+		snprintf(text, sizeof text, "transport smtp { destination_by = %s }", ways[i]);
+		reload(text);
+		pass_time(6000);
+		send_mail(2 + i, "b@one.test");
+		answer("one.test", one_host);
+		assert_int_equal(site_named(names[i])->queue.waiting, i < 2 ? 1 : 2);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -151,6 +171,7 @@ int main(void)
 		TEST(a_recipient_has_a_site_for_each_of_the_relays_that_senders_have),
 		TEST(an_order_by_name_means_relay_and_mail_hosts),
 		TEST(a_domain_that_is_suspended_while_it_is_looked_up_gets_no_mail),
+		TEST(what_a_destination_is_holds_from_the_reload_on),
 	};
 	return RUN(tests);
 }
