@@ -150,6 +150,52 @@ static void too_many_recipients_go_in_another_transaction(void **state)
 	assert_verdict(d, 2, VERDICT_DEFERRED, 452);
 }
 
+static void so_do_those_that_are_too_many_in_other_words(void **state)
+{
+	static const struct {
+		const char *reply;
+		enum verdict_class class; /* SENT: in another transaction */
+	} hosts[] = {
+		{"552 5.5.3 Too many recipients", VERDICT_SENT},
+		{"552 too many recipients", VERDICT_SENT},
+		{"552 4.5.3 Too Many Recipients", VERDICT_SENT}, /* no code that counts */
+		{"550 5.5.3 enough", VERDICT_SENT},
+		{"451 4.5.3 enough", VERDICT_SENT},
+		{"452 enough", VERDICT_SENT},
+		{"552 5.2.2 too many recipients have too much", VERDICT_FAILED},
+		{"552 mailbox full", VERDICT_FAILED},
+		{"550 too many recipients", VERDICT_FAILED},
+		{"450 too many recipients", VERDICT_DEFERRED},
+	};
+	for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+		char text[200];
+		snprintf(text, sizeof text, "250 ok\r\n250 ok\r\n%s\r\n354 go\r\n", hosts[i].reply);
+		greet(PIPELINED);
+		give(mail("x\r\n", TO("a@test", "b@test")));
+		says(text);
+		sent();
+		says("250 kept\r\n");
+		const struct delivery *d = back();
+		assert_verdict(d, 0, VERDICT_SENT, 250);
+		if (hosts[i].class == VERDICT_SENT)
+			assert_null(d->rcpt[1].verdict);
+		else
+			assert_verdict(d, 1, hosts[i].class, atoi(hosts[i].reply));
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void a_first_recipient_that_is_too_many_has_its_verdict(void **state)
+{
+	(void)state;
+	greet(PLAIN);
+	give(mail("x\r\n", TO("a@test")));
+	says("250 ok\r\n");
+	says("552 5.5.3 too many recipients\r\n");
+	assert_verdict(back(), 0, VERDICT_FAILED, 552);
+}
+
 static void a_452_before_any_was_accepted_is_a_deferral(void **state)
 {
 	(void)state;
@@ -221,6 +267,8 @@ int main(void)
 		T(smtputf8_is_never_sent_to_who_does_not_offer_it),
 		T(nothing_that_leaves_its_command_is_sent),
 		T(too_many_recipients_go_in_another_transaction),
+		T(so_do_those_that_are_too_many_in_other_words),
+		T(a_first_recipient_that_is_too_many_has_its_verdict),
 		T(a_452_before_any_was_accepted_is_a_deferral),
 		T(limits_are_read_and_nonsense_is_none),
 		T(recipients_beyond_the_limit_go_in_another_transaction),
