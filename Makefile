@@ -77,7 +77,7 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. $(WARN) $(HARDEN)
 
 # What needs other machines, and what stands for it where there is none: that has the same functions, and no more.
 STANDS_IN = base/conf_absent.c cluster/cluster_absent.c replica/replica_absent.c sim/nodes_absent.c
-STAYS = cluster/node_text.c $(patsubst %,replica/%.c,format life node_view)
+STAYS = cluster/node_text.c $(patsubst %,replica/%.c,format life membership node_view)
 GOES = base/conf_cluster.c base/conf_nats.c sim/model_redis.c sim/redis_keys.c sim/redis_server.c sim/scenario_nodes.c \
 	$(filter-out $(STANDS_IN) $(STAYS),$(wildcard cluster/*.c replica/*.c))
 

@@ -506,7 +506,7 @@
 
 #define CONF_CLUSTER(P)                                                                            \
 	P(text, name, "", 0, 64, RESTART, "",                                                      \
-	  "What this node is called among the others. Empty: its hostname.")                       \
+	  "What this node is called among the others. Empty: its hostname. A queue that was replicated starts under its old name only, unless the node was drained.") \
 	P(text, redis, "", 0, 300, RESTART, "",                                                    \
 	  "Where Redis or Valkey is, by which nodes tell each other what they know: HOST:PORT, ADDRESS:PORT or unix:/its/socket. Empty: this node is alone.") \
 	P(flag, redis_tls, "false", 0, 0, RESTART, "",                                             \

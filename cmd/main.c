@@ -33,7 +33,7 @@ static const struct command {
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
 	{"milter", "list|show [NAME] [--json]", "filters: whether they answer, and what",
 	 cmd_milter},
-	{"node", "list|drain|adopt|retire", "the machines of the cluster", cmd_node},
+	{"node", "list|drain|adopt|retire|leave", "the machines of the cluster", cmd_node},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "which destinations mail waits for, since when",
 	 cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds mail back, and until when", cmd_explain},

@@ -47,6 +47,13 @@ enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch
 	return row->life == own->life ? start_of_own(row, own) : start_of_other(row, own);
 }
 
+bool epoch_is_left(const struct replica_epoch *row, const struct epoch_own *own)
+{
+	return own->bond == EPOCH_LEFT && row &&
+	       (row->life != own->life ||
+		(row->state != REPLICA_UP && row->state != REPLICA_DRAINED));
+}
+
 uint64_t epoch_next(const struct replica_epoch *row, const struct epoch_own *own)
 {
 	return (row && row->epoch > own->epoch ? row->epoch : own->epoch) + 1;

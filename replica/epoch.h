@@ -39,8 +39,17 @@ struct sighting {
 
 void sighting_note(struct sighting *, uint64_t revision, int64_t now_ms);
 
+enum epoch_bond {
+	EPOCH_MEMBER,
+	EPOCH_DRAINED, /* its queue was handed over, to whoever takes it */
+	EPOCH_LEFT     /* by order: the queue has been worked on without the others since */
+};
+
 /* A node's own, from the folder of its queue. */
 struct epoch_own {
+	char name[REPLICA_NODE_MAX +
+		  1]; /* under which it has had its epoch; "": not written down */
+	enum epoch_bond bond;
 	uint64_t life;
 	uint64_t
 		epoch; /* the last that this folder was to have, noted before it is taken; 0: none */
@@ -58,6 +67,10 @@ enum epoch_start {
 
 enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch_own *);
 /* row NULL: there is none. */
+
+bool epoch_is_left(const struct replica_epoch *row, const struct epoch_own *);
+/* The node has left, and its row has gone on without it: what lies in the folder is no part of what others have, and begins
+ * a life of its own. */
 
 uint64_t epoch_next(const struct replica_epoch *row, const struct epoch_own *);
 /* To take: later than any that row and folder know of. */

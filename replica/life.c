@@ -18,15 +18,37 @@
 #define NODE_FILE "node"
 #define PAST_FILE "node.past"
 #define ASIDE "adopted"
+#define NAME " name="
+
+enum { NODE_TEXT = 200 };
+
+static const char *const bonds[] = {
+	[EPOCH_MEMBER] = "", [EPOCH_DRAINED] = " is=drained", [EPOCH_LEFT] = " is=left"};
 
 static int open_spool(const char *spool)
 {
 	return disk_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY);
 }
 
+static bool parse_node(const char *text, struct epoch_own *own)
+{
+	/* Older versions wrote no beat. */
+	if (sscanf(text, "life=%16" SCNx64 " epoch=%" SCNu64 " beat=%" SCNu32, &own->life,
+		   &own->epoch, &own->beat) < 2)
+		return false;
+	const char *name = strstr(text, NAME);
+	if (name)
+		snprintf(own->name, sizeof own->name, "%.*s",
+			 (int)strcspn(name + strlen(NAME), " \n"), name + strlen(NAME));
+	for (int i = EPOCH_DRAINED; i <= EPOCH_LEFT; i++)
+		if (strstr(text, bonds[i]))
+			own->bond = (enum epoch_bond)i;
+	return true;
+}
+
 static bool read_node(int folder, struct epoch_own *own)
 {
-	char text[80];
+	char text[NODE_TEXT];
 	*own = (struct epoch_own){.life = 0};
 	int fd = disk_open(folder, NODE_FILE, O_RDONLY);
 	if (fd < 0)
@@ -34,12 +56,19 @@ static bool read_node(int folder, struct epoch_own *own)
 	ssize_t n = disk_read(fd, text, sizeof text - 1, 0);
 	disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	/* Older versions wrote no beat. */
-	if (n >= 0 && sscanf(text, "life=%16" SCNx64 " epoch=%" SCNu64 " beat=%" SCNu32, &own->life,
-			     &own->epoch, &own->beat) >= 2)
+	if (n >= 0 && parse_node(text, own))
 		return true;
 	errno = n < 0 ? errno : EBADMSG;
 	return false;
+}
+
+void life_begin(struct epoch_own *own)
+{
+	own->life = own->epoch = 0;
+	own->beat = 0;
+	own->bond = EPOCH_MEMBER;
+	while (own->life == 0)
+		disk_salt(&own->life, sizeof own->life);
 }
 
 bool life_read(const char *spool, struct epoch_own *own)
@@ -49,8 +78,8 @@ bool life_read(const char *spool, struct epoch_own *own)
 	int error = errno;
 	if (folder >= 0)
 		disk_close(folder);
-	while (ok && own->life == 0)
-		disk_salt(&own->life, sizeof own->life);
+	if (ok && own->life == 0)
+		life_begin(own);
 	errno = error;
 	return ok;
 }
@@ -75,9 +104,10 @@ static bool write_file(const char *spool, const char *name, const char *text)
 
 bool life_write(const char *spool, const struct epoch_own *own)
 {
-	char text[80];
-	snprintf(text, sizeof text, "life=%016" PRIx64 " epoch=%" PRIu64 " beat=%" PRIu32 "\n",
-		 own->life, own->epoch, own->beat);
+	char text[NODE_TEXT];
+	snprintf(text, sizeof text,
+		 "life=%016" PRIx64 " epoch=%" PRIu64 " beat=%" PRIu32 "%s%s%s\n", own->life,
+		 own->epoch, own->beat, *own->name ? NAME : "", own->name, bonds[own->bond]);
 	return write_file(spool, NODE_FILE, text);
 }
 
@@ -194,12 +224,11 @@ static int open_aside(int folder, const struct epoch_own *own, char *name, size_
 	}
 }
 
-static bool put_aside(int folder, char *name, size_t size)
+static bool put_aside(int folder, struct epoch_own *own, char *name, size_t size)
 {
-	struct epoch_own own;
-	if (!read_node(folder, &own) || disk_make_folder(folder, ASIDE) != 0)
+	if (!read_node(folder, own) || disk_make_folder(folder, ASIDE) != 0)
 		return false;
-	int to = open_aside(folder, &own, name, size);
+	int to = open_aside(folder, own, name, size);
 	bool ok = to >= 0 && move_all(folder, to);
 	int error = errno;
 	if (to >= 0)
@@ -211,15 +240,18 @@ static bool put_aside(int folder, char *name, size_t size)
 static bool put_past_aside(int folder, const char *spool, struct buf *error)
 {
 	char name[80];
+	struct epoch_own own;
 	int lock = disk_open(folder, "lock", O_RDWR | O_CREAT);
-	bool ok = lock >= 0 && disk_lock(lock) == 0 && put_aside(folder, name, sizeof name);
+	bool ok = lock >= 0 && disk_lock(lock) == 0 && put_aside(folder, &own, name, sizeof name);
 	if (!ok)
 		buf_printf(error,
 			   "%s: the queue that another node has adopted can't be put aside: %s",
 			   spool, strerror(errno));
 	else
 		log_event(LOG_LEVEL_WARNING, "node", "state", "put aside", "folder", name, "reason",
-			  "another node has adopted this queue", NULL);
+			  own.bond == EPOCH_DRAINED ? "this queue was handed over to other nodes"
+						    : "another node has adopted this queue",
+			  NULL);
 	if (lock >= 0)
 		disk_close(lock);
 	return ok;

@@ -1,12 +1,15 @@
 /* life.h - what the folder of a queue knows of its place among the nodes, and what becomes of it when that is past.
  *
- *	SPOOL/node       life=0123456789abcdef epoch=7 beat=12
+ *	SPOOL/node       life=0123456789abcdef epoch=7 beat=12 name=NODE
+ *	                 and is=drained, or is=left: epoch.h, enum epoch_bond
  *	SPOOL/node.past  the queue in this folder is another node's by now: the next start puts it aside
  *	SPOOL/had-NODE   the epoch of that node by which its queue was adopted here, last
  *	SPOOL/adopted/   what was put aside, a folder each, for whoever wants to look
  *
  * A life is a random number that a folder keeps until its queue has been adopted: so a queue that comes back is told
  * from an empty one that has taken its name.
+ *
+ * Older versions wrote no name.
  *
  * THREAD     life_put_aside(): main, before the queue is opened. The rest: any one.
  * ERRORS     False and errno, or a sentence in error.
@@ -20,6 +23,7 @@
 #define LIFE_ADOPTED_FROM "adopted-from-" /* and the node's token */
 
 bool life_read(const char *spool, struct epoch_own *); /* none yet: a new one, not written */
+void life_begin(struct epoch_own *); /* a new one, of the same name; not written */
 bool life_write(const char *spool, const struct epoch_own *);
 bool life_end(const char *spool); /* it is past */
 

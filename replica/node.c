@@ -142,8 +142,10 @@ static bool note_epoch(struct node *n, const struct roster_row *before)
 		return true; /* it was not taken then */
 	if (n->own.epoch < n->behind)
 		n->own.epoch = n->behind;
-	struct epoch_own own = {.life = n->own.life,
-				.epoch = epoch_next(before ? &before->is : NULL, &n->own)};
+	struct epoch_own own = n->own;
+	own.epoch = epoch_next(before ? &before->is : NULL, &n->own);
+	own.beat = 0;
+	own.bond = EPOCH_MEMBER;
 	if (!life_write(n->conf->spool, &own))
 		return false;
 	n->own = own;
@@ -236,6 +238,8 @@ static void try_to_start(struct node *n)
 	natsStatus s;
 	if (!node_row_is_right(n, n->name, row))
 		return;
+	if (epoch_is_left(row ? &row->is : NULL, &n->own))
+		life_begin(&n->own);
 	enum epoch_start start = judge_start(n, row, &s);
 	n->doubts = false;
 	if (s != NATS_OK) {
@@ -506,7 +510,9 @@ static int64_t answer_ms(int64_t lease_ms)
 
 static bool prepare_node_file(struct node *n, struct buf *error)
 {
-	if (life_read(n->conf->spool, &n->own) && life_write(n->conf->spool, &n->own))
+	bool read = life_read(n->conf->spool, &n->own);
+	memcpy(n->own.name, n->name, strlen(n->name) + 1); /* membership.h has compared them */
+	if (read && life_write(n->conf->spool, &n->own))
 		return true;
 	buf_printf(error, "%s/node: %s", n->conf->spool, strerror(errno));
 	return false;
@@ -571,6 +577,16 @@ bool node_drains(const struct node *n)
 	return n && atomic_load(&n->draining);
 }
 
+/* Where that can't be written, a start without the others is refused rather than begun with an empty queue. */
+static void note_drained(const struct node *n)
+{
+	struct epoch_own own;
+	if (!life_read(n->conf->spool, &own))
+		return;
+	own.bond = EPOCH_DRAINED;
+	life_write(n->conf->spool, &own);
+}
+
 /* The others need not wait: nothing is done here any more. */
 static void hand_over(struct node *n, bool whole)
 {
@@ -580,6 +596,8 @@ static void hand_over(struct node *n, bool whole)
 	n->row.state = REPLICA_DRAINED;
 	for (int i = 0; whole && i < DRAIN_TRIES && !done; i++)
 		done = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
+	if (done)
+		note_drained(n);
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "node", "node", n->name, "state",
 		  done ? "drained" : "up", "epoch", log_number((int64_t)n->row.epoch), "reason",
 		  done ? "by order; its queue is to be adopted" : why, NULL);

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "replica/life.h"
+#include "replica/membership.h"
 #include "replica/node_core.h"
-#include "spool/adoption.h"
 #include "spool/disk.h"
 
 #include <errno.h>
@@ -52,11 +52,7 @@ static enum left judge_folder(const struct node *n, const char *name)
 
 bool node_any_is_noted(const struct node *n)
 {
-	int folder = disk_open(AT_FDCWD, n->conf->spool, O_RDONLY | O_DIRECTORY);
-	bool noted = folder >= 0 ? adoption_is_noted(folder) : errno != ENOENT;
-	if (folder >= 0)
-		disk_close(folder);
-	return noted;
+	return membership_adopts(n->conf->spool);
 }
 
 struct judging {

@@ -161,6 +161,14 @@ void privileges_fini(struct privileges *p)
 	p->name = NULL;
 }
 
+bool privileges_become(const char *user, struct buf *error)
+{
+	struct privileges p;
+	bool ok = privileges_find(&p, user, error) && privileges_drop(&p, error);
+	privileges_fini(&p);
+	return ok;
+}
+
 void privileges_raise_limits(void)
 {
 	struct rlimit limit;

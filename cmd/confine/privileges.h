@@ -41,6 +41,9 @@ bool privileges_return(const struct privileges *, struct buf *error);
 bool privileges_drop(struct privileges *, struct buf *error);
 void privileges_fini(struct privileges *);
 
+bool privileges_become(const char *user, struct buf *error);
+/* For good: for orders that write files which must be the relay's own. */
+
 void privileges_raise_limits(void);
 /* Each session, connection and segment takes a descriptor: as many as we may have. */
 

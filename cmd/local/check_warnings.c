@@ -16,6 +16,7 @@
 #include "cmd/local/check_sources.h"
 #include "cmd/watch/certificate_watch.h"
 #include "qmgr/route/route.h"
+#include "replica/membership.h"
 #include "smtpc/secret_file.h"
 #include "smtpc/token.h"
 #include "smtpd/alias.h"
@@ -95,6 +96,14 @@ static void check_cluster(struct checked *c)
 		warn(c, 0,
 		     "cluster: without redis_tls the password, and the names of hosts and logins, "
 		     "cross the network in clear");
+}
+
+static void check_node(struct checked *c)
+{
+	struct buf why = {0};
+	if (!membership_would_start(c->conf, &why))
+		warn(c, 0, "the relay will not start: %s", buf_cstr(&why));
+	buf_fini(&why);
 }
 
 static void check_hostname(struct checked *c)
@@ -494,6 +503,7 @@ int check_warnings(const struct conf *conf)
 	check_hops(conf, warn_text, &c);
 	check_sources(conf, warn_text, &c);
 	check_cluster(&c);
+	check_node(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);
 	check_spool(&c);

@@ -28,17 +28,9 @@ struct offline {
 	bool ended;
 };
 
-static bool become_user(const struct conf *conf, struct buf *error)
-{
-	struct privileges p;
-	bool ok = privileges_find(&p, conf->user, error) && privileges_drop(&p, error);
-	privileges_fini(&p);
-	return ok;
-}
-
 static bool open_to_change(struct offline *o, struct buf *error)
 {
-	if (become_user(o->conf, error))
+	if (privileges_become(o->conf->user, error))
 		o->spool = spool_new(o->conf, o->loop, error);
 	if (o->spool)
 		spool_start(o->spool);

@@ -121,22 +121,14 @@ static void print_summary_json(const struct check_summary *s)
 	printf(",\"repaired\":%" PRIu64 ",\"faults\":%" PRIu64 "}\n", s->repaired, s->faults);
 }
 
-/* Files that a repair writes must be the relay's own. */
-static bool become_user(const struct conf *conf, struct buf *error)
-{
-	struct privileges p;
-	bool ok = privileges_find(&p, conf->user, error) && privileges_drop(&p, error);
-	privileges_fini(&p);
-	return ok;
-}
-
 int queue_check(struct conf *conf, const struct queue_args *args)
 {
 	struct check check = {.found = args->json ? print_finding_json : print_finding};
 	struct buf error;
 	buf_init(&error);
 	privileges_raise_limits();
-	bool ok = args->repair ? become_user(conf, &error) && spool_repair(conf, &check, &error)
+	bool ok = args->repair ? privileges_become(conf->user, &error) &&
+					 spool_repair(conf, &check, &error)
 			       : spool_check(conf, &check, &error);
 	if (!ok)
 		fprintf(stderr, "sluice: %s\n", buf_cstr(&error));

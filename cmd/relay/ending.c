@@ -9,6 +9,7 @@
 #include "cmd/confine/sandbox.h"
 #include "cmd/relay/server.h"
 #include "cmd/relay/server_reload.h"
+#include "replica/membership.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -202,6 +203,10 @@ static bool start_allowed(const struct conf *conf, struct buf *says)
 {
 	struct buf faults = {0};
 	bool allowed = sandbox_reaches(conf, true, &faults);
+	if (allowed && !membership_would_start(conf, &faults)) {
+		buf_puts(&faults, "\n");
+		allowed = false;
+	}
 	if (!allowed)
 		log_event(LOG_LEVEL_ERROR, "restart", "result", "refused", "reason",
 			  buf_cstr(&faults), NULL);

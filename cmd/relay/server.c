@@ -194,7 +194,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
-	if (!life_put_aside(c->spool, error))
+	if (!life_put_aside(c->spool, error) || !membership_may_start(c, error))
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);

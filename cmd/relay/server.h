@@ -37,6 +37,7 @@
 #include "smtpd/limiter.h"
 #include "smtpd/smtpd.h"
 #include "replica/life.h"
+#include "replica/membership.h"
 #include "replica/node.h"
 #include "replica/replica.h"
 #include "spool/spool.h"

@@ -115,7 +115,7 @@ def test_a_backup_of_the_same_start_is_told_apart_and_may_be_insisted_on(lab, na
 
     def beat():
         with open(node, encoding="ascii") as stream:
-            return int(stream.read().split("beat=")[1])
+            return int(stream.read().split("beat=")[1].split()[0])
 
     wait_until(lambda: beat() >= 1, 60, "what was sent to be noted")
     backup = lab.folder("backup") / "queue"

@@ -6,6 +6,7 @@
 #include "base/ident.h"
 #include "base/mem.h"
 #include "replica/life.h"
+#include "replica/membership.h"
 #include "replica/replica.h"
 #include "spool/spool.h"
 #include "tests/unit/histories/fibers.h"
@@ -304,7 +305,7 @@ void machine_credit(struct machine *m, int64_t n)
 
 static bool make_parts(struct machine *m, struct buf *error)
 {
-	if (!life_put_aside(m->conf->spool, error))
+	if (!life_put_aside(m->conf->spool, error) || !membership_may_start(m->conf, error))
 		return false;
 	m->spool = spool_new(m->conf, m->client, error);
 	m->replica = m->spool ? replica_new(m->conf, m->spool) : NULL;

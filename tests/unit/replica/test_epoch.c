@@ -126,6 +126,26 @@ static void an_empty_one_waits_until_its_old_queue_was_taken(void **state)
 	assert_int_equal(start(REPLICA_ADOPTED, 43, 0), EPOCH_TAKE);
 }
 
+static bool is_left(enum replica_state state, uint64_t life, enum epoch_bond bond)
+{
+	const struct replica_epoch r = row(state);
+	return epoch_is_left(&r, &(struct epoch_own){.life = life, .epoch = 7, .bond = bond});
+}
+
+static void who_has_left_goes_on_where_nobody_has_adopted_it(void **state)
+{
+	(void)state;
+	const struct epoch_own left = {.life = 42, .epoch = 7, .bond = EPOCH_LEFT};
+	assert_false(epoch_is_left(NULL, &left));
+	assert_false(is_left(REPLICA_UP, 42, EPOCH_LEFT));
+	assert_false(is_left(REPLICA_DRAINED, 42, EPOCH_LEFT));
+	assert_true(is_left(REPLICA_ADOPTING, 42, EPOCH_LEFT));
+	assert_true(is_left(REPLICA_ADOPTED, 42, EPOCH_LEFT));
+	assert_true(is_left(REPLICA_UP, 43, EPOCH_LEFT));
+	assert_false(is_left(REPLICA_ADOPTED, 42, EPOCH_MEMBER));
+	assert_false(is_left(REPLICA_ADOPTED, 42, EPOCH_DRAINED));
+}
+
 static void a_retired_name_never_comes_back(void **state)
 {
 	(void)state;
@@ -223,6 +243,7 @@ int main(void)
 		cmocka_unit_test(what_the_stream_says_later_than_the_bucket_holds),
 		cmocka_unit_test(one_that_was_puts_its_segments_aside),
 		cmocka_unit_test(an_empty_one_waits_until_its_old_queue_was_taken),
+		cmocka_unit_test(who_has_left_goes_on_where_nobody_has_adopted_it),
 		cmocka_unit_test(a_retired_name_never_comes_back),
 		cmocka_unit_test(who_is_silent_for_two_leases_is_adopted),
 		cmocka_unit_test(an_order_does_not_wait_for_the_second_lease_but_for_the_first),
