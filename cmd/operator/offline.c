@@ -8,6 +8,7 @@
 #include "cmd/confine/privileges.h"
 #include "cmd/control/queue_job.h"
 #include "cmd/control/shape_job.h"
+#include "replica/membership.h"
 #include "spool/spool_look.h"
 
 #include <assert.h>
@@ -28,9 +29,12 @@ struct offline {
 	bool ended;
 };
 
+/* A message that another node has is sent all the same, whatever becomes of it here. */
 static bool open_to_change(struct offline *o, struct buf *error)
 {
-	if (privileges_become(o->conf->user, error))
+	if (!membership_is_alone(o->conf->spool, error))
+		buf_puts(error, ": start the relay, and ask it");
+	else if (privileges_become(o->conf->user, error))
 		o->spool = spool_new(o->conf, o->loop, error);
 	if (o->spool)
 		spool_start(o->spool);
@@ -82,6 +86,15 @@ static void refuse_request(struct request *r, const char *why)
 	control_finish(r, STATUS_UNREACHABLE);
 }
 
+static void say_offline(struct request *r, const struct conf *conf)
+{
+	struct buf why = {0};
+	control_complain(r, "sluice: the relay does not run; this is its queue on disk\n");
+	if (!membership_is_alone(conf->spool, &why))
+		control_complain(r, "sluice: %s\n", buf_cstr(&why));
+	buf_fini(&why);
+}
+
 static void handle_request(void *owner, struct request *r)
 {
 	struct offline *o = owner;
@@ -94,7 +107,7 @@ static void handle_request(void *owner, struct request *r)
 	} else if (!(verb > QUEUE_FLUSH ? open_to_change : open_to_look)(o, &error)) {
 		refuse_request(r, buf_cstr(&error));
 	} else {
-		control_complain(r, "sluice: the relay does not run; this is its queue on disk\n");
+		say_offline(r, o->conf);
 		if (shape)
 			shape_job_start(r, &(struct shape_job_asks){.loop = o->loop,
 								    .spool = queue_loop(o),

@@ -12,7 +12,7 @@ from lab.net import wait_until
 from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
-REFUSED = 1
+REFUSED, UNREACHABLE = 1, 75
 
 
 @pytest.fixture(name="nats")
@@ -216,3 +216,21 @@ def test_an_adoption_is_ended_by_a_start_with_replication_only(lab, nats):
     sink.behaviour.rules.clear()
     empty(relay)
     assert came(sink).keys() == taken.keys()
+
+
+def test_orders_on_a_stopped_node_say_that_another_may_have_its_queue(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "g1", "g2")
+    relay = nodes["g1"]
+    taken = take(relay, 3, 0)
+    deferred(relay, 3)
+    relay.stop()
+    for verb in ("delete", "hold", "bounce"):
+        order = relay.command("queue", verb, "--all")
+        assert order.returncode == UNREACHABLE and "another node may have this queue" in order.stderr
+    listed = relay.command("queue", "list")
+    assert listed.returncode == 0 and "-- 3 " in listed.stdout and "another node may have this queue" in listed.stderr
+    nodes.wait_adopted("g1")
+    sink.behaviour.rules.clear()
+    empty(nodes["g2"])
+    assert came(sink) == Counter(taken.keys())
