@@ -5,7 +5,8 @@
  * A proxy says who its client is, who then counts as the client in every respect; whom LOGIN names has
  * logged in. The session begins anew: 220, as behind a connection. [UNAVAILABLE] and [TEMPUNAVAIL] say
  * that there is no such thing, or that it isn't known. Only hosts of the setting xclient may say it,
- * and they alone are told that there is such a verb.
+ * and they alone are told that there is such a verb. A proxy hands on all that its client says from then on: whether XCLIENT
+ * may be said again is judged by the client's address. Who had logged in was another client, unless LOGIN says it anew.
  */
 #include "base/address.h"
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "base/users.h"
 #include "smtpd/command.h"
 #include "smtpd/filtering.h"
@@ -144,10 +146,8 @@ static bool change_client(struct session *s, const union address *client)
 	}
 }
 
-static void replace_text(char **text, bool said, const char *with)
+static void replace_text(char **text, const char *with)
 {
-	if (!said)
-		return;
 	free(*text);
 	*text = with ? mem_strdup(with) : NULL;
 }
@@ -161,10 +161,14 @@ static void begin_anew(struct session *s, const struct said *k)
 		client = k->client;
 	if (k->said[ADDR] && !change_client(s, &client))
 		return;
-	replace_text(&s->client_name, k->said[NAME] || k->said[ADDR],
-		     k->known[NAME] ? k->text[NAME] : NULL);
-	replace_text(&s->login, k->said[LOGIN], k->known[LOGIN] ? k->login : NULL);
-	replace_text(&s->helo, true, k->known[HELO] ? k->text[HELO] : NULL);
+	if (k->said[ADDR])
+		s->proxy = k->known[ADDR] && netlist_match(&s->service->xclient, &client);
+	if (k->said[NAME] || k->said[ADDR])
+		replace_text(&s->client_name, k->known[NAME] ? k->text[NAME] : NULL);
+	replace_text(&s->login, k->known[LOGIN] ? k->login : NULL);
+	s->mechanism = NULL;
+	stream_secret(s->stream, s->service->listener->auth);
+	replace_text(&s->helo, k->known[HELO] ? k->text[HELO] : NULL);
 	s->esmtp = !k->known[PROTO] || strcasecmp(k->text[PROTO], "ESMTP") == 0;
 	reception_reset(s);
 	log_client(s, k, &proxy);

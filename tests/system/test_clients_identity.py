@@ -147,15 +147,22 @@ def test_xclient(relay, sink):
         field, event = _sent(relay, sink, client)
         assert "from helo.test (host.sender.test [192.0.2.9])" in field
         assert event["client"] == "192.0.2.9"
+    with relay.client("plain") as client:
+        client.greet()
         client.command("XCLIENT ADDR=IPV6:2001:db8::5 NAME=[UNAVAILABLE] HELO=other.test PROTO=SMTP LOGIN=Ann", 220)
         field, event = _sent(relay, sink, client, "ann@sender.test")
         assert "from other.test ([IPv6:2001:db8::5])" in field and "with SMTP " in field
         assert event["user"] == "ann"
+    with relay.client("plain") as client:
+        client.greet()
         # Nobody knows who that is: not the proxy itself.
         client.command("XCLIENT ADDR=[UNAVAILABLE] LOGIN=[UNAVAILABLE]", 220)
         client.command("EHLO client.test")
         client.command("MAIL FROM:<a@sender.test>")
         client.command("RCPT TO:<to@dest.test>", 550)
+    with relay.client("plain") as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>")
         client.command("XCLIENT ADDR=192.0.2.9", 503)
     event = relay.wait_event("xclient", port=77)
     assert event["proxy"] == "127.0.0.1" and event["destination"] == "198.51.100.1"
@@ -176,6 +183,42 @@ def test_xclient_of_strangers_is_not_offered(relay):
     with _proxied(relay, V1) as client:
         assert not any(line.startswith("XCLIENT") for line in client.greet().lines)
         client.command("XCLIENT ADDR=127.0.0.1", 502)
+
+
+@pytest.mark.parametrize("address", ["203.0.113.9", "IPV6:2001:db9::1", "[UNAVAILABLE]", "[TEMPUNAVAIL]"])
+def test_whom_a_proxy_has_named_may_not_say_xclient(relay, address):
+    """The proxy hands on what its client says, byte for byte."""
+    with relay.client("plain") as client:
+        client.greet()
+        client.command(f"XCLIENT ADDR={address} LOGIN=[UNAVAILABLE]", 220)
+        assert not any(line.startswith("XCLIENT") for line in client.command("EHLO client.test").lines)
+        client.command("XCLIENT ADDR=192.0.2.1 LOGIN=ann", 502)
+        client.command("XCLIENT LOGIN=ann", 502)
+        client.command("MAIL FROM:<ann@sender.test>")
+        client.command("RCPT TO:<to@dest.test>", 550)
+
+
+def test_a_proxy_may_name_another_proxy(relay):
+    with relay.client("plain") as client:
+        client.greet()
+        for words in ("NAME=proxy.test", "ADDR=127.0.0.1", "ADDR=192.0.2.9"):
+            client.command(f"XCLIENT {words}", 220)
+        client.command("XCLIENT ADDR=127.0.0.1", 502)
+
+
+@pytest.mark.parametrize("words", ["ADDR=203.0.113.9", "ADDR=127.0.0.1", "HELO=other.test"])
+@pytest.mark.parametrize("by", ["AUTH", "LOGIN"])
+def test_a_login_ends_with_its_client(relay, by, words):
+    with relay.client("plain") as client:
+        client.greet()
+        if by == "AUTH":
+            assert sasl.say_plain(client, "ann", "secret").code == 235
+        else:
+            client.command("XCLIENT LOGIN=ann", 220)
+        client.command(f"XCLIENT {words}", 220)
+        assert any(line.startswith("AUTH ") for line in client.command("EHLO client.test").lines)
+        client.command("MAIL FROM:<ann@sender.test>")
+        client.command("RCPT TO:<to@dest.test>", 550)
 
 
 def _logged_in(relay, login):
