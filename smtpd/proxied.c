@@ -18,6 +18,7 @@ enum { PIECE = 512 };
 struct proxied {
 	struct list link;
 	struct listener *listener;
+	atomic_long *connections; /* where it counts: of the section that its listener was in */
 	int fd;
 	union address peer;
 	struct proxy_header header;
@@ -42,7 +43,7 @@ static int leave_proxied(struct proxied *p)
 	ev_io_stop(loop->ev, &p->ready);
 	timer_stop(&loop->timers, &p->deadline);
 	list_remove(&p->link);
-	long before = atomic_fetch_sub_explicit(p->listener->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(p->connections, 1, memory_order_relaxed);
 	assert(before > 0);
 	descriptors_give(DESCRIPTORS_CLIENTS);
 	free(p);
@@ -105,6 +106,7 @@ void proxied_begin(struct listener *l, int fd, const union address *peer, proxie
 	long others = atomic_fetch_add_explicit(l->connections, 1, memory_order_relaxed);
 	struct proxied *p = mem_zalloc(sizeof *p);
 	p->listener = l;
+	p->connections = l->connections;
 	p->fd = fd;
 	p->peer = *peer;
 	p->welcome = welcome;

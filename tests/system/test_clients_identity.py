@@ -9,6 +9,7 @@ import pytest
 
 from lab import received, sasl
 from lab.config import Config
+from lab.net import wait_until
 from lab.smtp import Client, Closed, unverified_context
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -219,6 +220,28 @@ def test_a_login_ends_with_its_client(relay, by, words):
         assert any(line.startswith("AUTH ") for line in client.command("EHLO client.test").lines)
         client.command("MAIL FROM:<ann@sender.test>")
         client.command("RCPT TO:<to@dest.test>", 550)
+
+
+def test_a_listener_gets_another_name_while_a_connection_owes_its_proxy_header(lab):
+    listener = {"tls": "none", "proxy_protocol": ["127.0.0.0/8"], "proxy_timeout": "60s"}
+    relay = lab.relay(Config({"workers": 1, "hostname": "old.test"}, listeners={"first": listener}))
+    port = relay.ports["first"]
+
+    def greeting():
+        with Client("127.0.0.1", port) as client:
+            client.send(V1)
+            return client.expect(220).text
+
+    with Client("127.0.0.1", port) as client:
+        assert "old.test" in greeting()  # the worker takes connections in turn: it has the one before
+        relay.config.settings["hostname"] = "new.test"
+        relay.config.listeners = {"second": relay.config.listeners["first"]}
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+        wait_until(lambda: "new.test" in greeting(), 60, "the worker to know the listener by its new name")
+        client.send(V1)
+        assert "new.test" in client.expect(220).text
+    assert relay.running()
 
 
 def _logged_in(relay, login):
