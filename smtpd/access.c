@@ -171,13 +171,8 @@ bool access_admits(struct session *s, const char *to)
 }
 
 bool access_recipient(struct session *s, const char *to, const struct consult_found *found,
-		      bool *verify)
+		      struct access_value *v)
 {
-	struct access_value v;
-	read_value(s, TABLE_RECIPIENT_ACCESS, found, &v);
-	*verify = v.action == ACCESS_VERIFY;
-	hold_or_name(s, &v);
-	bool goes_on = carry_out_value(s, TABLE_RECIPIENT_ACCESS, &v, to);
-	access_value_fini(&v);
-	return goes_on;
+	read_value(s, TABLE_RECIPIENT_ACCESS, found, v);
+	return carry_out_value(s, TABLE_RECIPIENT_ACCESS, v, to);
 }

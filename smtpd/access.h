@@ -25,7 +25,9 @@ bool access_refuses(const struct session *); /* no recipient will be taken, whic
 bool access_admits(struct session *, const char *to);
 /* As far as that goes. False: this RCPT is answered. */
 
-bool access_recipient(struct session *, const char *to, const struct consult_found *, bool *verify);
-/* The word of recipient_access about a recipient. False: it is answered. verify: the next hop is to be asked. */
+bool access_recipient(struct session *, const char *to, const struct consult_found *,
+		      struct access_value *);
+/* The word of recipient_access about a recipient, the caller's to fini. False: it is answered. Others may refuse it yet: what
+ * the word says of the message is for whoever takes the recipient. */
 
 #endif

@@ -140,7 +140,8 @@ static const char *duration_text(int64_t ms)
 	return log_text("%lld %s%s", (long long)n, unit[u].name, n == 1 ? "" : "s");
 }
 
-bool limit_check_pass(struct session *s, const struct limiter_question *q, const char *to)
+bool limit_check_pass(struct session *s, const struct limiter_question *q, const char *to,
+		      bool *held)
 {
 	const struct limits_ruling *r = &q->ruling;
 	if (r->suspended) {
@@ -157,7 +158,7 @@ bool limit_check_pass(struct session *s, const struct limiter_question *q, const
 		session_refuse_with(s, RESPONSE_LIMIT_REJECTED, to, of_names[q->of],
 				    by_names[r->by]);
 	else
-		s->tx->envelope->held = true;
+		*held = true;
 	return r->action == LIMIT_HOLD;
 }
 

@@ -23,9 +23,10 @@ void limit_check_ask(struct session *, enum limit_of, struct limiter_question *,
 		     const struct wait_kind *);
 /* The session waits; the transaction has its sender. */
 
-bool limit_check_pass(struct session *, const struct limiter_question *, const char *to);
-/* The answer has come. False: it is refused, and the client told. The message is held where a limit
- * says so. to: the recipient that it was about, or NULL. */
+bool limit_check_pass(struct session *, const struct limiter_question *, const char *to,
+		      bool *held);
+/* The answer has come. False: it is refused, and the client told. held is set where a limit has the message
+ * held. to: the recipient that it was about, or NULL. */
 
 void limit_check_event(const struct session *, enum limiter_note, const char *login,
 		       uint32_t nrcpt);

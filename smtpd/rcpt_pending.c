@@ -11,11 +11,14 @@ void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
 	*p = (struct rcpt_pending){.to = *to, .wanted = *w};
 	p->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
 	p->wanted.orcpt = p->orcpt;
+	p->flow = w->flow ? mem_strdup(w->flow) : NULL;
+	p->wanted.flow = p->flow;
 }
 
 void rcpt_pending_fini(struct rcpt_pending *p)
 {
 	free(p->orcpt);
+	free(p->flow);
 	free(p->asked);
 	*p = (struct rcpt_pending){0};
 }

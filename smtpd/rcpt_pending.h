@@ -17,14 +17,17 @@ struct rcpt_wanted {
 	uint8_t notify;
 	const char *orcpt;
 	bool postmaster; /* <postmaster>, without a domain */
+	/* A row of recipient_access, or a limit, wants this of the message if the recipient is taken: */
+	bool held;
+	const char *flow; /* or NULL */
 };
 
 struct rcpt_pending {
 	struct mailaddr to;
 	struct rcpt_wanted wanted;
-	char *orcpt; /* wanted's */
-	char *asked; /* the address that was asked about, or NULL */
-	bool verify; /* recipient_access wants the next hop asked */
+	char *orcpt, *flow; /* wanted's */
+	char *asked;	    /* the address that was asked about, or NULL */
+	bool verify;	    /* recipient_access wants the next hop asked */
 };
 
 void rcpt_pending_init(struct rcpt_pending *, const struct mailaddr *, const struct rcpt_wanted *);

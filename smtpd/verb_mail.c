@@ -186,7 +186,7 @@ static void ask_filters(struct session *s)
 
 static void heard_limits(struct session *s, void *answer)
 {
-	if (limit_check_pass(s, answer, NULL))
+	if (limit_check_pass(s, answer, NULL, &s->tx->envelope->held))
 		ask_filters(s);
 	else
 		reception_reset(s);

@@ -100,6 +100,15 @@ static struct rcpt_pending *take_pending(struct session *s)
 	return p;
 }
 
+/* The recipient is taken, and what was said of it holds for the message. */
+static void mark_message(struct reception *t, const struct rcpt_wanted *w)
+{
+	t->postmaster |= w->postmaster;
+	t->envelope->held |= w->held;
+	if (w->flow && !t->flow_named)
+		t->flow_named = mem_strdup(w->flow);
+}
+
 static void add_recipient(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
 	uint32_t before = s->tx->envelope->nrcpt;
@@ -112,7 +121,7 @@ static void add_recipient(struct session *s, const struct mailaddr *to, const st
 		return;
 	}
 	filtering_added(s, to->text, before);
-	s->tx->postmaster |= w->postmaster;
+	mark_message(s->tx, w);
 	session_reply(s, RESPONSE_RECIPIENT_OK);
 	session_move(s, SESSION_RCPT);
 }
@@ -256,11 +265,14 @@ static void ask_aliases(struct session *s, const struct mailaddr *to, const stru
 
 static void found_access(struct session *s, const struct consult_found *found)
 {
-	struct rcpt_pending *p = s->tx->pending;
-	bool verify;
-	s->tx->pending = NULL;
-	if (access_recipient(s, p->to.text, found, &verify))
-		ask_aliases(s, &p->to, &p->wanted, verify);
+	struct rcpt_pending *p = take_pending(s);
+	struct access_value v;
+	if (access_recipient(s, p->to.text, found, &v)) {
+		p->wanted.held |= v.action == ACCESS_HOLD;
+		p->wanted.flow = v.action == ACCESS_FLOW ? v.text : NULL;
+		ask_aliases(s, &p->to, &p->wanted, v.action == ACCESS_VERIFY);
+	}
+	access_value_fini(&v);
 	rcpt_pending_free(&p);
 }
 
@@ -319,8 +331,9 @@ static void free_asked(struct wait_answer *answer)
 static void heard_limits(struct session *s, void *answer)
 {
 	struct asked *a = answer;
-	if (limit_check_pass(s, &a->question, a->pending.to.text))
-		admit_recipient(s, &a->pending.to, &a->pending.wanted);
+	struct rcpt_wanted *w = &a->pending.wanted;
+	if (limit_check_pass(s, &a->question, a->pending.to.text, &w->held))
+		admit_recipient(s, &a->pending.to, w);
 	else
 		forgive_error(s);
 }

@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+from lab import milter as m
 from lab.config import Config
+from lab.milter import Milter, packet
 from lab.net import LOOPBACK, wait_until
 
 
@@ -125,6 +127,32 @@ def test_mail_is_held_dropped_or_of_a_flow(lab, table):
     relay.wait_event("discard", reason="helo_access", to="b@dest.test")
     assert sorted(m.sender for m in sink.wait_messages(3)) == ["a@news.test", "b@news.test", "c@x.test"]
     assert "held@sender.test" in relay.command("queue", "list", "--queue", "hold").stdout
+
+
+@pytest.mark.parametrize("how", ["route", "filter"])
+def test_what_a_row_says_of_a_recipient_that_is_not_taken_holds_for_no_message(lab, table, how):
+    sink, one = lab.sink(), Milter()
+    lab.callback(one.close)
+    one.behave({"R": lambda _, data: packet(m.REJECT if b"gone" in data and how == "filter" else m.CONTINUE)})
+    config = Config(settings={"recipient_access": [table("r", "held.gone.test hold", "named.gone.test flow vip", "held.test hold", "named.test flow vip")]})
+    config.extra = f'milter "one" {{ address = "{one.address}" }}\n'
+    config.route_all_to(sink.port)
+    if how == "route":
+        config.routes[".gone.test"] = {"error": "5.1.1 nobody"}
+    relay = lab.relay(config)
+    flows = []
+    for recipients in (["held.gone.test", "x.test"], ["named.gone.test", "x.test"], ["held.gone.test", "named.test"], ["named.gone.test", "held.test"]):
+        with relay.client() as client:
+            client.greet()
+            client.command("MAIL FROM:<a@sender.test>")
+            for name in recipients:
+                client.command(f"RCPT TO:<b@{name}>", 550 if "gone" in name else 250)
+            client.command("DATA", 354)
+            client.send(b"text\r\n.\r\n")
+            flows.append(relay.wait_event("queued", id=client.expect(250).text.split()[-1])["flow"])
+    assert flows == ["sender.test", "sender.test", "vip", "sender.test"]
+    assert [message.recipients for message in sink.wait_messages(3)] == [["b@x.test"], ["b@x.test"], ["b@named.test"]]
+    assert relay.command("queue", "list", "--queue", "hold", "--json").stdout.count("\n") == 1
 
 
 def test_a_table_that_changes_is_read_again(lab, table):

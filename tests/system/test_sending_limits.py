@@ -74,6 +74,25 @@ limit "client" { messages = "4/h" action = "reject" }
     sink.wait_messages(3)
 
 
+def test_a_recipient_beyond_a_limit_that_is_not_taken_holds_nothing(lab):
+    sink = lab.sink()
+    config = Config(extra='limit "client" { recipients = "1/h" action = "hold" }').route_all_to(sink.port)
+    config.routes["gone.test"] = {"error": "5.1.1 nobody"}
+    relay = lab.relay(config)
+    for first, second, held in ("a@dest.test", "b@gone.test", 0), ("c@gone.test", "d@dest.test", 1):
+        with relay.client() as client:
+            client.greet()
+            _mail(client)
+            for to in first, second:
+                client.command(f"RCPT TO:<{to}>", 550 if "gone" in to else 250)
+            client.command("DATA", 354)
+            client.send(b"text\r\n.\r\n")
+            client.expect(250)
+        assert relay.command("queue", "list", "--queue", "hold", "--json").stdout.count("\n") == held
+    assert [message.recipients for message in sink.wait_messages(1)] == [["a@dest.test"]]
+    assert len(relay.events("limit", action="hold")) == 3
+
+
 @pytest.mark.parametrize("action", ["defer", "reject", "hold"])
 def test_a_stranger_uses_up_nobodys_limit(lab, action):
     sink = lab.sink()
