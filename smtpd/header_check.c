@@ -76,6 +76,8 @@ static void check_header(const struct passage *p, struct buf *why)
 		}
 	if (buf_len(why) == 0 && d->broken)
 		buf_puts(why, "A line of the header is no field");
+	if (buf_len(why) == 0 && !seen[0])
+		buf_printf(why, "%s is missing", names[0]);
 }
 
 static void begin_stage(struct passage *p)

@@ -7,7 +7,7 @@
  *
  * THREAD     The session's worker.
  * ERRORS     As the end of the passage: 550 5.7.1, and which address; also where From is not to the letter of
- *            author_list.h, names nobody, stands there twice, or may be followed by another that some would read and some not.
+ *            author_list.h, is missing, names nobody, stands there twice, or may be followed by another that some would read and some not.
  * SEE        RFC 6409 6.1, 8.1; RFC 5322 3.6.2; RFC 6854 (groups in From).
  */
 #ifndef SMTPD_HEADER_CHECK_H

@@ -92,9 +92,9 @@ BAD = [
 ]
 
 
-def by_data(client, content):
+def by_data(client, content, sender=ME):
     """Send it; return the reply to its end."""
-    client.command(f"MAIL FROM:<{ME}>")
+    client.command(f"MAIL FROM:<{sender}>")
     client.command("RCPT TO:<to@dest.test>")
     client.command("DATA", 354)
     client.send(stuff(content))
@@ -218,3 +218,14 @@ def test_who_has_not_logged_in_is_not_asked(world):
         assert said.code == 250
         assert by_data(client, b"X: " + b"a" * 900 + b"\r\n" + (b"Y: " + b"b" * 900 + b"\r\n") * 1300 + b"\r\ntext\r\n").code == 552
     assert f"From: <{ME}>".encode() in sink.wait_messages(2)[1].content
+
+
+@pytest.mark.parametrize("header, code", [
+    ("Subject: no author", 550), (f"Sender: {ME}", 550), (f"From: {OTHER}", 550), (f"From: {ME}", 250), ("no field at all", 550)])
+def test_what_has_no_sender_has_an_author(world, header, code):
+    """None can be added for want of a sender."""
+    relay, _ = world
+    with relay.client() as client:
+        logged_in(client)
+        said = by_data(client, header.encode() + b"\r\n\r\ntext\r\n", "")
+    assert said.code == code, said
