@@ -68,14 +68,15 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 	if (header_field_is(line, name, "Received")) {
 		h->received++;
 	} else if (header_field_is(line, name, "Date")) {
-		h->date = true;
+		h->date = !h->drops;
 	} else if (header_field_is(line, name, "From")) {
-		h->from = true;
+		h->from = !h->drops;
 	} else if (header_field_is(line, name, "TLS-Required")) {
 		const char *value = value_of(line, &len);
 		h->tls_waived |= header_field_is(value, len, "No"); /* RFC 8689 3: all it can say */
-	} else if (header_field_is(line, name, "Message-ID") && !h->message_id) {
-		h->message_id = h->in_message_id = true;
+	} else if (header_field_is(line, name, "Message-ID") && !*h->id) {
+		h->message_id = !h->drops;
+		h->in_message_id = true;
 		const char *value = value_of(line, &len);
 		keep_id(h, value, len);
 	} else if (names_flow(h, line, name) && !h->flow_named) {
@@ -149,8 +150,8 @@ static void read_line(struct header_in *h, const char *line, size_t len)
 	size_t name = header_field_name(line, len);
 	if (name > 0) {
 		end_field(h);
-		read_field(h, line, name, len);
 		h->drops = is_to_go(h, line, name) || names_flow(h, line, name);
+		read_field(h, line, name, len);
 		h->gathers = h->become && !h->drops ? header_class(line, name) : HEADER_OTHER;
 	} else if (line[0] != ' ' && line[0] != '\t') {
 		end_header(h, line[0] != '\r');

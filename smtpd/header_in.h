@@ -7,7 +7,7 @@
  *	                                     +-- fields that are to go are left out
  *
  * Looks at one line at a time: counts Received fields, takes out the field that names the flow, keeps the Message-ID for the log, and notes
- * whether there are Date, Message-ID and From, whether TLS-Required says No, and what Priority and Precedence say. The header ends with the first line that is neither
+ * whether Date, Message-ID and From are there and stay, whether TLS-Required says No, and what Priority and Precedence say. The header ends with the first line that is neither
  * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
  * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
  *

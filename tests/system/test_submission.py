@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """What a listener for submission asks of a client, and what it leaves of the client in the message."""
 
+import email
 import re
 
 import pytest
@@ -127,6 +128,19 @@ def test_the_operator_says_which_fields_go(lab):
     assert relay.command("reload").returncode == 0
     relay.send(content=CONTENT)
     assert received.without(sink.wait_messages(2)[1].content) == CONTENT
+
+
+def test_a_field_that_goes_is_missing(lab):
+    """What the relay then adds is its own, of mail that is to have such a field."""
+    sink = lab.sink()
+    config = Config({"drop_headers": ["date", "Message-ID", "From"]}, listeners={"smtp": {"add_missing_headers": True}})
+    relay = lab.relay(config.route_all_to(sink.port))
+    relay.send(content=b"From: a@inside.test\r\nDate: then\r\nMessage-ID:\r\n <x@inside.test>\r\nSubject: x\r\n\r\ntext\r\n")
+    got = email.message_from_bytes(sink.wait_messages(1)[0].content)
+    for name in ("Date", "Message-ID", "From"):
+        assert len(got.get_all(name)) == 1, name
+    assert got["From"] == "<from@sender.test>" and got["Date"] != "then" and "inside.test" not in got["Message-ID"]
+    assert relay.wait_event("queued")["message_id"] == "<x@inside.test>"
 
 
 def test_what_goes_is_not_signed(lab, tmp_path):

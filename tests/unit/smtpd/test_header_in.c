@@ -94,6 +94,25 @@ static void a_long_line_of_a_field_that_goes_goes_with_it(void **state)
 	assert_kept("To: a\r\n\r\n");
 }
 
+/* The log has its Message-ID all the same. */
+static void a_field_that_goes_is_missing(void **state)
+{
+	(void)state;
+	static const char text[] = "Date: x\r\nMessage-ID:\r\n <one@two>\r\nFROM: y\r\nA: 1\r\n"
+				   "Message-ID: <other>\r\nReceived: a\r\n\r\n";
+	char *names[] = {"date", "message-id", "From", "Received"};
+	struct conf_list drop = {.n = 4, .item = names};
+	struct header_in h = {.sink = keep, .missing = add, .drop = &drop};
+	buf_clear(&kept);
+	header_in_feed(&h, text, strlen(text));
+	header_in_finish(&h);
+	header_in_fini(&h);
+	assert_kept("A: 1\r\n<missing>\r\n");
+	assert_false(h.date || h.message_id || h.from);
+	assert_string_equal(h.id, "<one@two>");
+	assert_int_equal(h.received, 1);
+}
+
 static void read_flow(struct header_in *h, const char *text)
 {
 	*h = (struct header_in){.sink = keep, .flow_field = "X-Tenant"};
@@ -217,6 +236,7 @@ int main(void)
 		cmocka_unit_test(fields_that_are_to_go_leave_nothing),
 		cmocka_unit_test(a_long_line_of_a_field_that_goes_goes_with_it),
 		cmocka_unit_test(the_field_of_the_flow_is_kept_and_goes),
+		cmocka_unit_test(a_field_that_goes_is_missing),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
 		cmocka_unit_test(tls_required_says_no_or_nothing),
 		cmocka_unit_test(a_priority_is_read_from_the_fields_that_have_one),
