@@ -336,9 +336,9 @@
 
 #define CONF_LIMIT(P)                                                                              \
 	P(rate, messages, "", 0, 0, RELOAD, "",                                                    \
-	  "Messages in a time, at once or one after the other. They count when MAIL is accepted.") \
+	  "Messages in a time, at once or one after the other. They count at MAIL, whatever filters say of it then; not if sender_logins or a table of access refuses it.") \
 	P(rate, recipients, "", 0, 0, RELOAD, "",                                                  \
-	  "The same for recipients, when RCPT is accepted.")                                       \
+	  "The same for recipients. They count at RCPT, also if recipient_access, a route, the next hop or a filter refuses them then: so many guesses there may be; not those beyond recipient_limit, or of who may not relay.")                                       \
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
 	  "Beyond the limit: defer refuses with 450 4.7.1 and the time until there is room again; reject refuses with 550 5.7.1; hold accepts and holds the message.")
 

@@ -74,6 +74,25 @@ limit "client" { messages = "4/h" action = "reject" }
     sink.wait_messages(3)
 
 
+def test_what_is_refused_later_counts_and_what_is_refused_before_does_not(lab, tmp_path):
+    (tmp_path / "recipients").write_text("no@dest.test reject\n")
+    (tmp_path / "senders").write_text("banned@sender.test reject\n")
+    config = Config(
+        {"recipient_access": [str(tmp_path / "recipients")], "sender_access": [str(tmp_path / "senders")]},
+        extra='limit "client" { messages = "2/h"  recipients = "3/h" }').route_all_to(lab.sink().port)
+    config.routes["gone.test"] = {"error": "5.1.1 nobody"}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        for _ in range(3):
+            _mail(client, "banned@sender.test")
+            client.command("RCPT TO:<to@dest.test>", 550)
+            client.command("RSET")
+        _mail(client)
+        for to, code in ("a@gone.test", 550), ("no@dest.test", 550), ("to@[127.0.0.1]", 5), ("to@dest.test", 250), ("to@dest.test", 450):
+            client.command(f"RCPT TO:<{to}>", code)
+
+
 def test_a_recipient_beyond_a_limit_that_is_not_taken_holds_nothing(lab):
     sink = lab.sink()
     config = Config(extra='limit "client" { recipients = "1/h" action = "hold" }').route_all_to(sink.port)
