@@ -14,6 +14,7 @@ struct envelope *envelope_new(void)
 
 static void free_pieces(struct envelope *e)
 {
+	recipient_index_forget(&e->index);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		free(e->rcpt[i].address);
 		free(e->rcpt[i].orcpt);
@@ -69,6 +70,7 @@ static void pack_text(char **text, char **to)
 struct envelope *envelope_pack(struct envelope *from)
 {
 	assert(!from->packed);
+	recipient_index_forget(&from->index);
 	struct envelope *e = mem_alloc(packed_size(from));
 	*e = *from;
 	e->packed = true;
@@ -99,6 +101,30 @@ struct recipient *envelope_add(struct envelope *e, const char *address)
 	struct recipient *r = &e->rcpt[e->nrcpt++];
 	*r = (struct recipient){.address = mem_strdup(address)};
 	return r;
+}
+
+struct recipient *envelope_find(struct envelope *e, const char *address)
+{
+	assert(!e->packed);
+	uint32_t at = recipient_index_find(&e->index, e->rcpt, e->nrcpt, address);
+	return at == RECIPIENT_INDEX_NONE ? NULL : &e->rcpt[at];
+}
+
+void envelope_remove(struct envelope *e, const bool *gone)
+{
+	uint32_t n = 0;
+	assert(!e->packed);
+	recipient_index_forget(&e->index);
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		if (gone[i]) {
+			free(e->rcpt[i].address);
+			free(e->rcpt[i].orcpt);
+			verdict_unref(e->rcpt[i].last);
+		} else {
+			e->rcpt[n++] = e->rcpt[i];
+		}
+	}
+	e->nrcpt = n;
 }
 
 void envelope_add_history(struct envelope *e, const struct history *h)

@@ -11,6 +11,7 @@
 #ifndef BASE_ENVELOPE_H
 #define BASE_ENVELOPE_H
 
+#include "base/recipient_index.h"
 #include "base/verdict.h"
 
 #include <stdbool.h>
@@ -95,6 +96,7 @@ struct envelope {
 	uint32_t sum;	 /* CRC32C of the content */
 	uint32_t nrcpt;
 	struct recipient *rcpt;
+	struct recipient_index index; /* of them, where envelope_find() has needed one */
 	uint32_t nhistory;
 	struct history *history;
 };
@@ -109,6 +111,12 @@ struct envelope *envelope_pack(struct envelope *);
 
 struct recipient *envelope_add(struct envelope *, const char *address);
 /* The new recipient; the pointer is valid until the next envelope_add(). */
+
+struct recipient *envelope_find(struct envelope *, const char *address);
+/* The first recipient of this address, its local part to the letter; or NULL. It is not packed. */
+
+void envelope_remove(struct envelope *, const bool *gone);
+/* Those recipients of which gone is true; the others move up. It is not packed. */
 
 void envelope_add_history(struct envelope *, const struct history *);
 /* Takes a reference of its own on the verdict. Of too many, the first few and the latest stay. */

@@ -74,7 +74,7 @@ static void add_copy(const struct conf *c, struct alias_heard *heard, struct env
 		     const char *address)
 {
 	struct envelope *members = envelope_new();
-	if (alias_add_recipient(c, heard, members, address, NOTIFY_NEVER, address, NULL) !=
+	if (alias_add_recipient(c, heard, members, address, NOTIFY_NEVER, address, NULL, NULL) !=
 	    RESPONSE_OK)
 		log_event(LOG_LEVEL_ERROR, "bcc", "to", address, "reason",
 			  "this alias leads to itself, or to too many", NULL);
@@ -98,7 +98,7 @@ static void copy_to(const struct conf *c, struct alias_heard *heard, enum table_
 static bool is_known(const struct conf *c, struct alias_heard *heard, const char *address)
 {
 	struct envelope *members = envelope_new();
-	bool known = alias_add_recipient(c, heard, members, address, 0, address, NULL) !=
+	bool known = alias_add_recipient(c, heard, members, address, 0, address, NULL, NULL) !=
 		     RESPONSE_LOOKUP_FAILED;
 	envelope_free(&members);
 	return known;
@@ -140,25 +140,27 @@ bool addressing_recipient_known(const struct conf *c, struct alias_heard *heard,
 
 static enum response add_recipient(const struct conf *c, struct alias_heard *heard,
 				   struct envelope *e, const char *to, uint8_t notify,
-				   const char *said, const char *orcpt)
+				   const char *said, const char *orcpt, struct alias_added *added)
 {
 	if (!recipient_known(c, heard, to))
 		return RESPONSE_LOOKUP_FAILED;
-	enum response why = alias_add_recipient(c, heard, e, to, notify, said, orcpt);
+	enum response why = alias_add_recipient(c, heard, e, to, notify, said, orcpt, added);
 	if (why == RESPONSE_OK)
 		copy_to(c, heard, TABLE_RECIPIENT_BCC, to, e);
+	if (added)
+		added->to = e->nrcpt;
 	return why;
 }
 
 enum response addressing_recipient(const struct conf *c, struct alias_heard *heard,
 				   struct envelope *e, const char *address, uint8_t notify,
-				   const char *orcpt)
+				   const char *orcpt, struct alias_added *added)
 {
 	struct rewrite r;
 	enum response why = RESPONSE_REWRITE_LOOP;
 	if (rewrite_recipient(c, address, &r))
 		why = add_recipient(c, heard, e, rewrite_result(&r, address), notify, address,
-				    orcpt);
+				    orcpt, added);
 	rewrite_fini(&r);
 	return why;
 }

@@ -21,7 +21,7 @@
 #include "base/conf.h"
 #include "base/envelope.h"
 #include "base/table.h"
-#include "smtpd/alias_heard.h"
+#include "smtpd/alias.h"
 #include "smtpd/response.h"
 
 enum response addressing_sender(const struct conf *, const char *address, char **rewritten);
@@ -32,8 +32,10 @@ bool addressing_access(const struct conf *, const char *recipient, struct access
 /* The answer of the files of recipient_access, the caller's to fini. False: there is none. */
 
 enum response addressing_recipient(const struct conf *, struct alias_heard *, struct envelope *,
-				   const char *address, uint8_t notify, const char *orcpt);
-/* Add a recipient, or those it stands for; orcpt may be NULL. */
+				   const char *address, uint8_t notify, const char *orcpt,
+				   struct alias_added *);
+/* Add a recipient, or those it stands for, and who gets a copy of what it gets; orcpt may be NULL. added, as of alias.h, is
+ * cleared, and the caller's to fini; or NULL. A copy that was there already is not among them. */
 
 enum response addressing_copies(const struct conf *, struct alias_heard *, struct envelope *);
 /* All recipients have come: add those who get a copy of what this sender sends, and of everything. */

@@ -177,23 +177,75 @@ static enum response outcome_of(const struct expansion *x, bool ok)
 	return x->unheard ? RESPONSE_LOOKUP_FAILED : RESPONSE_OK;
 }
 
+void alias_added_fini(struct alias_added *a)
+{
+	free(a->again);
+	*a = (struct alias_added){0};
+}
+
+static void note_again(struct alias_added *a, uint32_t place)
+{
+	if (!a)
+		return;
+	if ((a->nagain & (a->nagain - 1)) == 0) /* it doubles */
+		a->again =
+			mem_realloc(a->again, (a->nagain ? a->nagain * 2 : 1) * sizeof *a->again);
+	a->again[a->nagain++] = place;
+}
+
+/* Named twice: the sender hears all that is wanted of either. A copy is reported to nobody, but its recipient may be named, too. */
+static uint8_t both_wishes(uint8_t a, uint8_t b)
+{
+	const uint8_t usual = NOTIFY_FAILURE | NOTIFY_DELAY;
+	if (a == b || b == NOTIFY_NEVER)
+		return a;
+	if (a == NOTIFY_NEVER)
+		return b;
+	return (a ? a : usual) | (b ? b : usual);
+}
+
+/* True: the recipient is new. */
+static bool add_or_merge(struct envelope *e, const char *address, uint8_t notify,
+			 struct alias_added *added)
+{
+	struct recipient *there = envelope_find(e, address);
+	if (there) {
+		there->notify = both_wishes(there->notify, notify);
+		there->copy = false;
+		note_again(added, (uint32_t)(there - e->rcpt));
+		return false;
+	}
+	envelope_add(e, address)->notify = notify;
+	return true;
+}
+
+static void add_members(const struct expansion *x, struct envelope *e, uint8_t notify,
+			const char *said, const char *orcpt, struct alias_added *added)
+{
+	bool same = x->n == 1 && strcmp(x->member[0], said) == 0;
+	for (int i = 0; i < x->n; i++)
+		if (add_or_merge(e, x->member[i], notify, added))
+			e->rcpt[e->nrcpt - 1].orcpt = same || !is_ascii(said)
+							      ? mem_strdup(orcpt)
+							      : original_recipient(said, orcpt);
+}
+
 enum response alias_add_recipient(const struct conf *conf, struct alias_heard *heard,
 				  struct envelope *e, const char *address, uint8_t notify,
-				  const char *said, const char *orcpt)
+				  const char *said, const char *orcpt, struct alias_added *added)
 {
+	uint32_t before = e->nrcpt;
 	struct expansion x = {.conf = conf, .heard = heard};
 	x.asks = heard && tables_asked(conf->tables, TABLE_ALIASES);
 	enum response is = outcome_of(&x, expand_address(&x, address));
-	bool same = x.n == 1 && strcmp(x.member[0], said) == 0;
-	for (int i = 0; i < x.n; i++) {
-		if (is == RESPONSE_OK) {
-			struct recipient *r = envelope_add(e, x.member[i]);
-			r->notify = notify;
-			r->orcpt = same || !is_ascii(said) ? mem_strdup(orcpt)
-							   : original_recipient(said, orcpt);
-		}
-		free(x.member[i]);
+	if (is == RESPONSE_OK)
+		add_members(&x, e, notify, said, orcpt, added);
+	if (added) {
+		added->from = before;
+		added->to = e->nrcpt;
 	}
+	for (int i = 0; i < x.n; i++)
+		free(x.member[i]);
 	free(x.member);
 	address_set_free(&x.known);
 	address_set_free(&x.met);

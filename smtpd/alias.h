@@ -26,11 +26,21 @@ enum {
 	ALIAS_BYTES_MAX = 4 << 20,   /* of their rows, for one address */
 };
 
+/* Which recipients of the envelope an address stands for. */
+struct alias_added {
+	uint32_t from, to; /* those that are new */
+	uint32_t *again;   /* those that were there before */
+	uint32_t nagain;
+};
+
+void alias_added_fini(struct alias_added *);
+
 enum response alias_add_recipient(const struct conf *, struct alias_heard *, struct envelope *,
 				  const char *address, uint8_t notify, const char *said,
-				  const char *orcpt);
-/* Add a recipient, or those that it stands for, each once. said: what the client called it. orcpt may
- * be NULL. Without what was heard (NULL), servers count as having nothing. */
+				  const char *orcpt, struct alias_added *);
+/* Add a recipient, or those that it stands for, each once: who is there already gets no other copy, and is reported
+ * as much as either wish wants. said: what the client called it. orcpt may be NULL. added, cleared, is the
+ * caller's to fini; or NULL. Without what was heard (NULL), servers count as having nothing. */
 
 enum alias_found { ALIAS_IS_NONE, ALIAS_IS_ONE, ALIAS_UNHEARD };
 

@@ -29,8 +29,10 @@ static void put_body(void *owner, const char *bytes, size_t len)
 
 void filter_changes_reset(struct filter_changes *f)
 {
-	for (int i = 0; i < f->ngiven; i++)
+	for (int i = 0; i < f->ngiven; i++) {
 		free(f->given[i].address);
+		alias_added_fini(&f->given[i].what);
+	}
 	free(f->given);
 	f->given = NULL;
 	f->ngiven = 0;
@@ -63,10 +65,11 @@ void filter_changes_fini(struct filter_changes *f)
 	filter_changes_reset(f);
 }
 
-void filter_changes_given(struct filter_changes *f, const char *address, uint32_t from, uint32_t to)
+void filter_changes_given(struct filter_changes *f, const char *address, struct alias_added *what)
 {
 	f->given = mem_realloc(f->given, (size_t)(f->ngiven + 1) * sizeof *f->given);
-	f->given[f->ngiven++] = (struct filter_given){mem_strdup(address), from, to, 0};
+	f->given[f->ngiven++] = (struct filter_given){mem_strdup(address), *what, 0};
+	*what = (struct alias_added){0};
 }
 
 void filter_changes_begin(struct filter_changes *f, struct draft *d)
@@ -276,16 +279,18 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	uint8_t notify;
 	char *orcpt;
 	struct envelope *e = f->draft->envelope;
-	uint32_t before = e->nrcpt;
+	struct alias_added added = {0};
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
-	enum response why = addressing_recipient(f->conf, f->heard, e, a.text, notify, orcpt);
+	enum response why =
+		addressing_recipient(f->conf, f->heard, e, a.text, notify, orcpt, &added);
 	if (why == RESPONSE_OK) {
-		filter_changes_given(f, a.text, before, e->nrcpt);
+		filter_changes_given(f, a.text, &added);
 		f->given[f->ngiven - 1].turn = turn;
 	} else /* the tables are at fault: nobody but their owner can do anything about it */
 		log_event(LOG_LEVEL_ERROR, "filter", "id", log_id(f->draft->id), "action",
 			  "recipients", "to", a.text, "reason", response_reason(why), NULL);
+	alias_added_fini(&added);
 	free(orcpt);
 }
 
@@ -301,19 +306,42 @@ static struct address_set *deletions_of(const struct filter_changes *f)
 	return deleted;
 }
 
+static uint32_t count_of(const struct alias_added *a)
+{
+	return a->to - a->from + a->nagain;
+}
+
+/* Of those that it stands for. */
+static uint32_t place_of(const struct alias_added *a, uint32_t k)
+{
+	uint32_t new = a->to - a->from;
+	return k < new ? a->from + k : a->again[k - new];
+}
+
+/* Somebody who is given by several names goes if each of them does. */
+static void spare_given(const struct filter_given *given, struct address_set *deleted,
+			const struct envelope *e, bool *gone)
+{
+	bool all = address_set_number_of(&deleted, given->address) > given->turn;
+	for (uint32_t k = 0; k < count_of(&given->what); k++) {
+		uint32_t i = place_of(&given->what, k);
+		bool goes = all && !e->rcpt[i].copy;
+		if (!goes && address_set_number_of(&deleted, e->rcpt[i].address) <= given->turn)
+			gone[i] = false;
+	}
+}
+
 /* Which recipients are deleted after they were added, by either name. */
 static void mark_deleted(const struct filter_changes *f, struct address_set *deleted, bool *gone)
 {
 	const struct envelope *e = f->draft->envelope;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		gone[i] = address_set_number_of(&deleted, e->rcpt[i].address) > 0;
-	for (int g = 0; g < f->ngiven; g++) {
-		const struct filter_given *given = &f->given[g];
-		bool all = address_set_number_of(&deleted, given->address) > given->turn;
-		for (uint32_t i = given->from; i < given->to; i++)
-			gone[i] = (all && !e->rcpt[i].copy) ||
-				  address_set_number_of(&deleted, e->rcpt[i].address) > given->turn;
-	}
+	for (int g = 0; g < f->ngiven; g++)
+		for (uint32_t k = 0; k < count_of(&f->given[g].what); k++)
+			gone[place_of(&f->given[g].what, k)] = true;
+	for (int g = 0; g < f->ngiven; g++)
+		spare_given(&f->given[g], deleted, e, gone);
 }
 
 /* A message that nobody gets is not copied either. */
@@ -327,20 +355,25 @@ static void mark_lone_copies(const struct envelope *e, bool *gone)
 }
 
 /* place: of each recipient among those that stay, and behind the last how many these are. */
-static void remove_marked(struct envelope *e, const bool *gone, uint32_t *place)
+static void find_places(const struct envelope *e, const bool *gone, uint32_t *place)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		place[i] = n;
-		if (gone[i]) {
-			free(e->rcpt[i].address);
-			free(e->rcpt[i].orcpt);
-		} else {
-			e->rcpt[n++] = e->rcpt[i];
-		}
+		n += !gone[i];
 	}
 	place[e->nrcpt] = n;
-	e->nrcpt = n;
+}
+
+static void move_given(struct alias_added *a, const bool *gone, const uint32_t *place)
+{
+	uint32_t n = 0;
+	a->from = place[a->from];
+	a->to = place[a->to];
+	for (uint32_t k = 0; k < a->nagain; k++)
+		if (!gone[a->again[k]])
+			a->again[n++] = place[a->again[k]];
+	a->nagain = n;
 }
 
 /* Before recipients are added, and after: who is there already is not added once more. */
@@ -352,11 +385,10 @@ static void delete_recipients(struct filter_changes *f, struct address_set *dele
 	mark_deleted(f, deleted, gone);
 	if (last)
 		mark_lone_copies(e, gone);
-	remove_marked(e, gone, place);
-	for (int g = 0; g < f->ngiven; g++) {
-		f->given[g].from = place[f->given[g].from];
-		f->given[g].to = place[f->given[g].to];
-	}
+	find_places(e, gone, place);
+	envelope_remove(e, gone);
+	for (int g = 0; g < f->ngiven; g++)
+		move_given(&f->given[g].what, gone, place);
 	free(place);
 	free(gone);
 }

@@ -8,9 +8,9 @@
  * is added beyond the last goes to the end.
  *
  * A recipient that is added is rewritten, and stands for others, as one of RCPT. One that is deleted
- * may be named as the client did, and goes with all that it stood for; or as it was rewritten. Copies stay, since
- * of several recipients who share one only the first has it, unless nobody else is left. However many are added and
- * deleted in turn, the envelope is gone through twice.
+ * may be named as the client did, and goes with all that it stood for, but for those whom another that stays stands for,
+ * too; or as it was rewritten. Copies stay, since of several recipients who share one only the first has it, unless nobody
+ * else is left. However many are added and deleted in turn, the envelope is gone through twice.
  *
  * OWNERSHIP  Embedded; filter_changes_fini().
  * THREAD     The chain's.
@@ -20,7 +20,7 @@
 #ifndef SMTPD_FILTER_CHANGES_H
 #define SMTPD_FILTER_CHANGES_H
 
-#include "smtpd/alias_heard.h"
+#include "smtpd/alias.h"
 #include "smtpd/content_in.h"
 #include "smtpd/milter/milter_engine.h"
 #include "stages/draft.h"
@@ -39,15 +39,17 @@ struct filter_changes {
 	struct content_in lines; /* of it */
 	int ngiven;
 	struct filter_given {
-		char *address;	   /* as the client gave it */
-		uint32_t from, to; /* what became of it in the envelope */
-		int turn;	   /* the number of the change that added it, from 1; 0: before */
+		char *address;		 /* as the client gave it */
+		struct alias_added what; /* became of it in the envelope */
+		int turn; /* the number of the change that added it, from 1; 0: before */
 	} * given;
 };
 
 void filter_changes_fini(struct filter_changes *);
 
-void filter_changes_given(struct filter_changes *, const char *address, uint32_t from, uint32_t to);
+void filter_changes_given(struct filter_changes *, const char *address, struct alias_added *);
+/* Takes what hangs on that. */
+
 void filter_changes_reset(struct filter_changes *); /* of a message: nobody is given */
 
 void filter_changes_begin(struct filter_changes *,

@@ -210,11 +210,11 @@ void filtering_rcpt(struct session *s, const char *address, uint8_t notify, cons
 	buf_fini(&parameters);
 }
 
-void filtering_added(struct session *s, const char *address, uint32_t from)
+void filtering_added(struct session *s, const char *address, struct alias_added *what)
 {
 	if (s->filtering)
-		filter_changes_given(&s->filtering->mail.changes, address, from,
-				     s->tx->envelope->nrcpt);
+		filter_changes_given(&s->filtering->mail.changes, address, what);
+	alias_added_fini(what);
 }
 
 void filtering_data(struct session *s, filtering_resume *resume)

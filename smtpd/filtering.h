@@ -17,6 +17,7 @@
 #ifndef SMTPD_FILTERING_H
 #define SMTPD_FILTERING_H
 
+#include "smtpd/alias.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
 
@@ -43,8 +44,8 @@ void filtering_unknown(struct session *, const char *line, filtering_resume *);
 void filtering_sender(struct session *, const char *address);
 /* Of the MAIL to come, as the client gave it. */
 
-void filtering_added(struct session *, const char *address, uint32_t from);
-/* The envelope has recipients from there on that stand for this one. */
+void filtering_added(struct session *, const char *address, struct alias_added *);
+/* For this one there are those recipients in the envelope. Takes what hangs on that. */
 
 void filtering_reset(struct session *); /* there is no transaction any more */
 

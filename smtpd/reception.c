@@ -120,14 +120,18 @@ enum response reception_room(const struct session *s)
 	return spool_uncopied(s->worker->spool) ? RESPONSE_NOT_COPIED : RESPONSE_NO_ROOM;
 }
 
-void reception_added(struct session *s, uint32_t from)
+void reception_added(struct session *s, const struct alias_added *what)
 {
 	struct reception *t = s->tx;
-	for (uint32_t i = from; i < t->envelope->nrcpt; i++) {
+	for (uint32_t i = what->from; i < what->to; i++) {
 		const struct recipient *r = &t->envelope->rcpt[i];
 		t->recipient_bytes += sizeof *r + ALLOCATED + strlen(r->address) +
 				      (r->orcpt ? ALLOCATED + strlen(r->orcpt) : 0);
 	}
+	/* Filters may delete who is named so, too: for that it is remembered. */
+	t->repeats += what->nagain;
+	t->recipient_bytes +=
+		s->filtering ? what->nagain * (sizeof(struct recipient) + ALLOCATED) : 0;
 	budget_charge(&t->charged, t->recipient_bytes);
 }
 

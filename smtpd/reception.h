@@ -11,6 +11,7 @@
 
 #include "base/envelope.h"
 #include "base/tables.h"
+#include "smtpd/alias.h"
 #include "smtpd/alias_learn.h"
 #include "smtpd/intake.h"
 #include "smtpd/rcpt_pending.h"
@@ -42,7 +43,7 @@ struct reception {
 	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
 	uint32_t nrcpt;
 	int overshoot;	  /* recipients beyond the limit */
-	uint32_t repeats; /* of <postmaster>, who is a recipient already */
+	uint32_t repeats; /* of recipients who are there already */
 	bool postmaster;
 	bool expected;		       /* spool_expect() has been told of it */
 	struct rcpt_pending *pending;  /* the RCPT that somebody is asked about; or NULL */
@@ -76,8 +77,8 @@ bool reception_full(const struct session *);
 enum response reception_room(const struct session *);
 /* RESPONSE_OK, or why the queue takes nothing now. */
 
-void reception_added(struct session *, uint32_t from);
-/* The envelope has recipients more, from this one on. */
+void reception_added(struct session *, const struct alias_added *);
+/* The envelope has those recipients more. */
 
 void reception_feed(struct session *, const char *bytes, size_t *len);
 /* *len: how many of the bytes belong to it. */

@@ -111,16 +111,17 @@ static void mark_message(struct reception *t, const struct rcpt_wanted *w)
 
 static void add_recipient(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
-	uint32_t before = s->tx->envelope->nrcpt;
-	enum response why = addressing_recipient(s->worker->conf, &s->tx->aliases.heard,
-						 s->tx->envelope, to->text, w->notify, w->orcpt);
+	struct alias_added added = {0};
+	enum response why =
+		addressing_recipient(s->worker->conf, &s->tx->aliases.heard, s->tx->envelope,
+				     to->text, w->notify, w->orcpt, &added);
 	alias_learn_end(&s->tx->aliases);
-	reception_added(s, before);
+	reception_added(s, &added);
 	if (why != RESPONSE_OK) {
 		refuse_recipient(s, why, to->text);
 		return;
 	}
-	filtering_added(s, to->text, before);
+	filtering_added(s, to->text, &added);
 	mark_message(s->tx, w);
 	session_reply(s, RESPONSE_RECIPIENT_OK);
 	session_move(s, SESSION_RCPT);

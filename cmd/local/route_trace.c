@@ -132,7 +132,7 @@ static void find_recipients(struct route_trace *t, const char *address)
 	t->aliased = alias_find(t->conf, NULL, rewrite_result(&t->recipient, address), &members,
 				&t->alias_at) == ALIAS_IS_ONE;
 	conf_list_free(&members);
-	t->refused = addressing_recipient(t->conf, NULL, t->envelope, address, 0, NULL);
+	t->refused = addressing_recipient(t->conf, NULL, t->envelope, address, 0, NULL, NULL);
 	if (t->refused == RESPONSE_OK)
 		addressing_copies(t->conf, NULL, t->envelope);
 }

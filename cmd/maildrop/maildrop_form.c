@@ -110,7 +110,7 @@ static enum response take_recipient(const struct conf *c, struct alias_heard *he
 	if (limit && e->nrcpt >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
 	e->smtputf8 |= a.utf8;
-	return addressing_recipient(c, heard, e, a.text, notify, NULL);
+	return addressing_recipient(c, heard, e, a.text, notify, NULL, NULL);
 }
 
 static bool take_envid(struct envelope *e, const char *value)

@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	d.size = strlen(content);
 	d.content = content_in_memory(mem_strdup(content), d.size);
 	draft_open(&d);
-	filter_changes_given(&f, "list@dest.test", 0, 2);
+	filter_changes_given(&f, "list@dest.test", &(struct alias_added){.to = 2});
 	filter_changes_begin(&f, &d);
 	enum milter_event event = data[0] % 2
 					  ? MILTER_END_OF_BODY

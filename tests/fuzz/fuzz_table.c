@@ -67,7 +67,7 @@ static void use(struct conf *c, enum table_role role)
 		assert(rewritten == (sender != NULL));
 		e->sender = sender ? sender : mem_strdup("");
 		uint32_t before = e->nrcpt;
-		if (addressing_recipient(c, &heard, e, address[i], 0, NULL) != RESPONSE_OK)
+		if (addressing_recipient(c, &heard, e, address[i], 0, NULL, NULL) != RESPONSE_OK)
 			assert(e->nrcpt == before);
 		addressing_copies(c, &heard, e);
 		assert(!alias_heard_wanted(&heard)); /* there is no server */

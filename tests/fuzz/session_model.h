@@ -54,7 +54,10 @@ struct model {
 	bool continues; /* the next line answers a 3xx */
 	uint64_t chunk_left;
 	uint32_t accepted;
-	struct buf content; /* of chunks so far */
+	/* How many of these are different: as they were said, and at least, whatever may be written in two ways. */
+	uint32_t most, least;
+	struct buf names, keys; /* of them, a line each */
+	struct buf content;	/* of chunks so far */
 	struct kept kept[MODEL_KEPT_MAX];
 	int nkept;
 };
@@ -62,7 +65,9 @@ struct model {
 static void model_forget(struct model *m)
 {
 	m->mail = m->chunks = m->postmaster = false;
-	m->accepted = 0;
+	m->accepted = m->most = m->least = 0;
+	buf_clear(&m->names);
+	buf_clear(&m->keys);
 	buf_clear(&m->content);
 }
 
@@ -78,6 +83,8 @@ static void model_fini(struct model *m)
 		kept_fini(&m->kept[i]);
 	buf_fini(&m->said);
 	buf_fini(&m->heard);
+	buf_fini(&m->names);
+	buf_fini(&m->keys);
 	buf_fini(&m->content);
 }
 
@@ -173,8 +180,9 @@ static bool model_is(const struct model *m, struct buf *content)
 {
 	const struct kept *k = &m->kept[0];
 	size_t len = buf_len(content);
-	return m->nkept > 0 && k->nrcpt == m->accepted && (*k->sender == '\0') == m->null_sender &&
-	       k->len > len && memcmp(k->content + k->len - len, buf_cstr(content), len) == 0;
+	return m->nkept > 0 && k->nrcpt > 0 && k->nrcpt <= m->most && k->nrcpt >= m->least &&
+	       (*k->sender == '\0') == m->null_sender && k->len > len &&
+	       memcmp(k->content + k->len - len, buf_cstr(content), len) == 0;
 }
 
 static void model_take(struct model *m, struct buf *content)
@@ -238,6 +246,37 @@ static bool model_bdat(const char *line, uint64_t *size, bool *last)
 	return end[strspn(end, " \t")] == '\0';
 }
 
+/* 1: it was not among them yet. */
+static uint32_t model_new(struct buf *all, const char *name)
+{
+	struct buf line = {0};
+	buf_printf(&line, "\n%s\n", name);
+	bool new = !strstr(buf_cstr(all), buf_cstr(&line));
+	if (new)
+		buf_puts(all, buf_cstr(&line));
+	buf_fini(&line);
+	return new;
+}
+
+/* Whoever is named twice is one recipient. Two names are of two if they differ in letters and digits, whatever their case and behind any
+ * source route. <postmaster> may be anybody. */
+static void model_recipient(struct model *m, const char *path, bool postmaster)
+{
+	struct buf key = {0};
+	m->accepted++;
+	m->most += model_new(&m->names, path);
+	for (const char *p = path; *p && *p != '>' && !postmaster; p++) {
+		char letter = (char)tolower((unsigned char)*p);
+		if (*p == ':')
+			buf_clear(&key);
+		else if (isalnum((unsigned char)*p))
+			buf_append(&key, &letter, 1);
+	}
+	if (!postmaster)
+		m->least += model_new(&m->keys, buf_cstr(&key));
+	buf_fini(&key);
+}
+
 static void model_accepts(struct model *m, const char *line, int code)
 {
 	if (model_verb(line, "EHLO") || model_verb(line, "HELO")) {
@@ -252,7 +291,8 @@ static void model_accepts(struct model *m, const char *line, int code)
 		const char *path = line + 4 + strspn(line + 4, " \t") + 3;
 		assert(m->mail && !m->chunks);
 		bool postmaster = strncasecmp(path + strspn(path, " "), "<postmaster>", 12) == 0;
-		m->accepted += !(postmaster && m->postmaster);
+		if (!postmaster || !m->postmaster)
+			model_recipient(m, path, postmaster);
 		m->postmaster |= postmaster;
 	} else if (model_verb(line, "DATA")) {
 		assert(code == 354 && m->mail && m->accepted > 0 && !m->chunks);

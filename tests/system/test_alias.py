@@ -45,3 +45,29 @@ def test_a_member_keeps_what_the_sender_called_it(lab):
     relay = lab.relay(_config(sink))
     relay.send(recipients=["inner@here.test"])
     relay.wait_event("sent", to="b@dest.test", orig_to="rfc822;inner@here.test")
+
+
+def test_who_is_named_twice_gets_one_copy(lab, tmp_path):
+    sink = lab.sink()
+    config = _config(sink)
+    (tmp_path / "canonical").write_text("old@dest.test new@dest.test\n")
+    config.settings["recipient_canonical"] = [str(tmp_path / "canonical")]
+    relay = lab.relay(config)
+    relay.send(recipients=["list@here.test", "b@dest.test", "inner@here.test", "a@DEST.test", "old@dest.test", "new@dest.test", "A@dest.test"])
+    assert _arrived(sink, 5) == ["A@dest.test", "a@dest.test", "b@dest.test", "inner@here.test", "new@dest.test"]
+    assert relay.wait_event("queued")["nrcpt"] == "5"
+    done = relay.command("sendmail", "-t", stdin="From: a@sender.test\nTo: b@dest.test\nCc: b@dest.test, inner@here.test\n\ntext\n")
+    assert done.returncode == 0, done.stderr
+    relay.wait_event("done", count=2)
+    assert sorted(one for message in sink.wait_messages(2)[1:] for one in message.recipients) == ["b@dest.test", "inner@here.test"]
+
+
+def test_a_recipient_that_is_named_again_counts(lab):
+    config = _config(lab.sink())
+    config.listeners = {"smtp": {"recipient_limit": 4}}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>")
+        for to, code in ("inner@here.test", 250), ("b@dest.test", 250), ("B@dest.test", 250), ("b@dest.test", 452):
+            client.command(f"RCPT TO:<{to}>", code)

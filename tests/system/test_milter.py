@@ -760,6 +760,62 @@ def test_a_copy_stays_as_long_as_anybody_is_left(lab, one):
     one.behave({"E": _recipients(b"-", "b", "a") + packet(m.CONTINUE)}, steps=m.NOTHING_WANTED)
     relay.send(recipients=["a@dest.test", "b@dest.test"])
     relay.wait_event("discard", reason="no recipient is left")
+    # Who is named, too, is no copy alone.
+    relay.send(recipients=["a@dest.test", "b@dest.test", "copy@dest.test"])
+    assert sink.wait_messages(4)[3].recipients == ["copy@dest.test"]
+
+
+ONE, BOTH = ["x@dest.test", "y@dest.test"], ["x@dest.test", "y@dest.test", "z@dest.test"]
+
+
+@pytest.mark.parametrize("changes, recipients, left", [
+    # Who is there already is not added.
+    ((b"+x",), ["x@dest.test"], ["x@dest.test"]),
+    ((b"+sales",), ["x@dest.test"], ONE),
+    ((b"+staff",), ["sales@own.test"], BOTH),
+    # Who goes by one name stays by the other.
+    ((b"-sales",), ["sales@own.test", "staff@own.test"], ["y@dest.test", "z@dest.test"]),
+    ((b"-staff",), ["sales@own.test", "staff@own.test"], ONE),
+    ((b"-sales", b"-staff"), ["sales@own.test", "staff@own.test", "a@dest.test"], ["a@dest.test"]),
+    ((b"-sales",), ["sales@own.test", "y@dest.test"], ["y@dest.test"]),
+    ((b"-sales",), ["y@dest.test", "sales@own.test"], ["y@dest.test"]),
+    # By its own name it goes, however often it was named.
+    ((b"-y",), ["y@dest.test", "sales@own.test", "y@dest.test", "staff@own.test"], ["x@dest.test", "z@dest.test"]),
+    ((b"-x",), ["x@dest.test", "x@dest.test", "a@dest.test"], ["a@dest.test"]),
+    # In turn, and for the filter behind.
+    ((b"+staff", b"-staff"), ["sales@own.test"], ONE),
+    ((b"+y", b"-sales"), ["sales@own.test"], ["y@dest.test"]),
+    ((b"-sales", b"+staff"), ["sales@own.test"], ["y@dest.test", "z@dest.test"]),
+    ((b"+staff", b"then", b"-sales"), ["sales@own.test"], ["y@dest.test", "z@dest.test"]),
+    ((b"-x", b"then", b"-sales"), ["sales@own.test", "staff@own.test"], ["y@dest.test", "z@dest.test"]),
+    ((b"-x", b"then", b"-staff"), ["x@dest.test", "sales@own.test", "staff@own.test"], ["y@dest.test"]),
+])
+def test_who_is_named_twice_is_there_once_and_goes_if_both_names_do(naming, changes, recipients, left):
+    relay, sink, filters = naming
+    cut = changes.index(b"then") if b"then" in changes else len(changes)
+    for milter, own in zip(filters, (changes[:cut], changes[cut + 1:])):
+        asked = b"".join(packet(one[:1], texts(f"<{_full(one[1:].decode())}>")) for one in own)
+        milter.behave({"E": asked + packet(m.CONTINUE)})
+    before = len(sink.messages)
+    relay.send(recipients=recipients)
+    assert sorted(sink.wait_messages(before + 1)[-1].recipients) == left
+    assert len(sink.messages) == before + 1
+
+
+def _full(name):
+    return name + ("@own.test" if name[0] == "s" else "@dest.test")
+
+
+@pytest.fixture(name="naming", scope="module")
+def _naming(module_lab):
+    """A relay with two aliases that have a member in common, and two filters."""
+    filters, sink = [Milter(), Milter()], module_lab.sink()
+    for milter in filters:
+        module_lab.callback(milter.close)
+    config = Config({"workers": 1}).route_all_to(sink.port)
+    config.aliases = {"sales@own.test": {"to": ["x@dest.test", "y@dest.test"]}, "staff@own.test": {"to": ["y@dest.test", "z@dest.test"]}}
+    config.extra = "".join(_section(name, milter.address) for name, milter in zip(("one", "two"), filters))
+    return module_lab.relay(config), sink, filters
 
 
 @pytest.mark.skipif(sanitized(), reason="with a sanitizer processor time says little")

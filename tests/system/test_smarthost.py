@@ -277,7 +277,7 @@ def test_tokens_from_files_and_from_an_endpoint(lab):
 
 def _no_storm(relay, endpoint):
     """Hosts are probed every 200 ms; the endpoint is not asked that often, and there is one warning."""
-    relay.send(recipients=["to@refuses.test"] * 3)
+    relay.send(recipients=[f"to{number}@refuses.test" for number in range(3)])
     wait_until(lambda: len(endpoint.forms["/refuses"]) >= 2, 60, "a second try")
     assert len(endpoint.forms["/refuses"]) <= 3
     assert len([one for one in relay.events("login", result="no_token") if "/refuses" in one["reason"]]) == 1

@@ -65,7 +65,8 @@ static double expand(const char *alias, int times, int members)
 	double before = processor_seconds();
 	for (int i = 0; i < times; i++) {
 		struct envelope *e = envelope_new();
-		assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL), RESPONSE_OK);
+		assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL, NULL),
+				 RESPONSE_OK);
 		assert_int_equal(e->nrcpt, members);
 		envelope_free(&e);
 	}
@@ -75,7 +76,7 @@ static double expand(const char *alias, int times, int members)
 static double copy_all(const char *alias)
 {
 	struct envelope *e = envelope_new();
-	assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL), RESPONSE_OK);
+	assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL, NULL), RESPONSE_OK);
 	e->sender = mem_strdup("a@own.test");
 	double before = processor_seconds();
 	addressing_copies(conf, NULL, e);
@@ -120,9 +121,72 @@ static void more_members_than_an_alias_may_have_are_refused(void **state)
 {
 	struct envelope *e = envelope_new();
 	(void)state;
-	assert_int_equal(addressing_recipient(conf, NULL, e, "beyond@own.test", 0, NULL),
+	assert_int_equal(addressing_recipient(conf, NULL, e, "beyond@own.test", 0, NULL, NULL),
 			 RESPONSE_ALIAS_LOOP);
 	assert_int_equal(e->nrcpt, 0);
+	envelope_free(&e);
+}
+
+static const struct recipient *named_twice(struct envelope *e, uint8_t first, uint8_t second)
+{
+	struct alias_added added = {0};
+	assert_int_equal(
+		addressing_recipient(conf, NULL, e, "a@dest.test", first, "rfc822;one", NULL),
+		RESPONSE_OK);
+	assert_int_equal(
+		addressing_recipient(conf, NULL, e, "a@dest.test", second, "rfc822;two", &added),
+		RESPONSE_OK);
+	assert_int_equal(e->nrcpt, 1);
+	assert_int_equal(added.from, 1);
+	assert_int_equal(added.to, 1);
+	assert_int_equal(added.nagain, 1);
+	assert_int_equal(added.again[0], 0);
+	alias_added_fini(&added);
+	return e->rcpt;
+}
+
+static void who_is_named_twice_is_there_once_and_reported_as_either_wants(void **state)
+{
+	static const uint8_t wants[][3] = {
+		{0, 0, 0},
+		{0, NOTIFY_NEVER, 0},
+		{NOTIFY_NEVER, 0, 0},
+		{NOTIFY_NEVER, NOTIFY_NEVER, NOTIFY_NEVER},
+		{NOTIFY_NEVER, NOTIFY_SUCCESS, NOTIFY_SUCCESS},
+		{NOTIFY_SUCCESS, NOTIFY_FAILURE, NOTIFY_SUCCESS | NOTIFY_FAILURE},
+		{0, NOTIFY_SUCCESS, NOTIFY_SUCCESS | NOTIFY_FAILURE | NOTIFY_DELAY},
+		{NOTIFY_DELAY, 0, NOTIFY_FAILURE | NOTIFY_DELAY},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+		struct envelope *e = envelope_new();
+		const struct recipient *r = named_twice(e, wants[i][0], wants[i][1]);
+		assert_int_equal(r->notify, wants[i][2]);
+		assert_string_equal(r->orcpt, "rfc822;one");
+		envelope_free(&e);
+	}
+}
+
+static void members_that_are_there_already_are_told_apart(void **state)
+{
+	struct envelope *e = envelope_new();
+	struct alias_added added = {0};
+	(void)state;
+	assert_int_equal(addressing_recipient(conf, NULL, e, "m1@dest.test", 0, NULL, NULL),
+			 RESPONSE_OK);
+	assert_int_equal(addressing_recipient(conf, NULL, e, "part@own.test", 0, NULL, &added),
+			 RESPONSE_OK);
+	assert_int_equal(e->nrcpt, MANY / PARTS);
+	assert_int_equal(added.from, 1);
+	assert_int_equal(added.to, MANY / PARTS);
+	assert_int_equal(added.nagain, 1);
+	assert_int_equal(added.again[0], 0);
+	alias_added_fini(&added);
+	assert_int_equal(addressing_recipient(conf, NULL, e, "part@own.test", 0, NULL, &added),
+			 RESPONSE_OK);
+	assert_int_equal(e->nrcpt, MANY / PARTS);
+	assert_int_equal(added.nagain, MANY / PARTS);
+	alias_added_fini(&added);
 	envelope_free(&e);
 }
 
@@ -131,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_alias_costs_each_member_what_a_short_one_does),
 		cmocka_unit_test(copies_for_a_long_alias_cost_no_more_than_its_members),
+		cmocka_unit_test(who_is_named_twice_is_there_once_and_reported_as_either_wants),
+		cmocka_unit_test(members_that_are_there_already_are_told_apart),
 		cmocka_unit_test(more_members_than_an_alias_may_have_are_refused),
 	};
 	return cmocka_run_group_tests(tests, start, end);

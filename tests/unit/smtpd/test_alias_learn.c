@@ -115,7 +115,7 @@ static const char *members(const char *of)
 {
 	static char text[1000];
 	struct envelope *e = envelope_new();
-	enum response why = addressing_recipient(conf, &learning.heard, e, of, 0, NULL);
+	enum response why = addressing_recipient(conf, &learning.heard, e, of, 0, NULL, NULL);
 	text[0] = '\0';
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
@@ -253,7 +253,7 @@ static void without_what_was_heard_a_server_has_nothing(void **state)
 {
 	struct envelope *e = envelope_new();
 	(void)state;
-	assert_int_equal(addressing_recipient(conf, NULL, e, "own@here.test", 0, NULL),
+	assert_int_equal(addressing_recipient(conf, NULL, e, "own@here.test", 0, NULL, NULL),
 			 RESPONSE_OK);
 	assert_string_equal(e->rcpt[0].address, "x@here.test");
 	envelope_free(&e);
