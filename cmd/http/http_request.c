@@ -118,7 +118,7 @@ static enum MHD_Result begin_request(struct http_ask *a, const char *path)
 static bool is_for_us(const struct http *h, struct MHD_Connection *c)
 {
 	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-	return !host || http_host_is_ours(host, h->conf->hostname);
+	return !host || http_host_is_ours(host, h->conf->own_name);
 }
 
 /* The library calls at the head, at the end, and when a suspended connection is resumed. */

@@ -24,7 +24,7 @@ static void send_all(struct page_watch *w)
 static void print_now(struct glancer *g, const struct snapshot *snapshot)
 {
 	struct page_watch *w = list_entry(g, struct page_watch, glancer);
-	struct page_now now = {.hostname = w->http->conf->hostname,
+	struct page_now now = {.hostname = w->http->conf->own_name,
 			       .uptime_ms = clock_steady_ms() - w->http->started_ms,
 			       .accepting = spool_accepting(w->http->spool),
 			       .active_limit = w->http->conf->queue.message_active_limit,

@@ -441,7 +441,7 @@ static bool is_own(const struct conf *conf, const char *host, int port)
 			if (!address_parse_with_port(l->item[k], &own) ||
 			    address_port(&own) != port)
 				continue;
-			if (named ? strcasecmp(host, conf->hostname) == 0
+			if (named ? strcasecmp(host, conf->own_name) == 0
 				  : memcmp(&own, &hop, sizeof own) == 0 ||
 					    (is_this_host(&hop) && is_unspecified(&own)))
 				return true;

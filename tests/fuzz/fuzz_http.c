@@ -59,8 +59,8 @@ static void begin(void)
 	struct conf *conf = conf_defaults();
 	free(conf->http);
 	conf->http = mem_strdup("127.0.0.1:0");
-	free(conf->hostname);
-	conf->hostname = mem_strdup("relay.test");
+	free(conf->own_name);
+	conf->own_name = mem_strdup("relay.test");
 	neighbours_begin();
 	http = http_new(conf, &(struct http_asks){0}, 0);
 	bool listens = http_move(http, conf, &error);

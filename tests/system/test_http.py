@@ -314,6 +314,17 @@ def test_only_our_own_names_are_answered(served):
             assert _ask(port, path, headers={"Host": host})[0] == 403, host
 
 
+def test_without_a_hostname_the_name_of_the_machine_is_ours(lab):
+    port = free_port()
+    lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}", "hostname": ""}))
+    name = socket.gethostname()
+    assert _ask(port, "/healthz", headers={"Host": name})[0] == 200
+    assert _ask(port, "/healthz", headers={"Host": f"{name}.evil.test"})[0] == 403
+    connection, reply = _events(port)
+    assert _event(reply, "now")["hostname"] == name
+    connection.close()
+
+
 def test_browsers_are_told_to_be_careful(served):
     for path in ("/", "/page.js", "/page.css", "/icon.svg", "/metrics", "/api/queue", "/nothing"):
         connection = http.client.HTTPConnection(LOOPBACK, served.http_port, timeout=60)

@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -128,6 +129,14 @@ def make_key(relay, certificates):
 def test_check_warns_of_what_is_dangerous(lab, change, word):
     said = warnings_of(lab, change)
     assert len(said) == (1 if word else 0) and all(word in line for line in said), said
+
+
+def test_check_warns_of_a_route_to_the_machines_own_name(lab):
+    def change(relay):
+        relay.config.settings["hostname"] = ""
+        relay.config.routes["*"] = {"relay": [f"{socket.gethostname()}:{relay.port}"]}
+
+    assert any("leads to this relay itself" in line for line in warnings_of(lab, change))
 
 
 def test_check_warns_of_a_key_that_everybody_may_read(lab):
