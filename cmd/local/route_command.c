@@ -35,6 +35,17 @@ static bool is_address(const char *text, struct mailaddr *a)
 	return false;
 }
 
+/* Whether a copy arrives too is not what was asked. */
+static bool is_delivered(const struct route_trace *t)
+{
+	bool delivered = t->nway > 0;
+	for (uint32_t i = 0; i < t->nway; i++) {
+		const struct route_way *w = &t->way[i];
+		delivered &= w->copy || (w->action == ROUTE_DELIVER && !w->unlisted);
+	}
+	return delivered;
+}
+
 static bool tell_route(struct conf *conf, const char *from, const char *flow, const char *address,
 		       bool json)
 {
@@ -44,7 +55,7 @@ static bool tell_route(struct conf *conf, const char *from, const char *flow, co
 		return false;
 	struct route_trace *t = route_trace_new(conf, from, flow, to.text);
 	route_trace_ask(t, false);
-	bool delivered = t->nway > 0;
+	bool delivered = is_delivered(t);
 	(json ? route_print_json : route_print_text)(&out, t, from, to.text);
 	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
 	buf_fini(&out);

@@ -366,6 +366,22 @@ def test_route_tells_of_each_action(lab, tables):
         assert f"access     {said}, by recipient_access, " in relay.command("route", f"{who}@x.test").stdout
 
 
+def test_route_ends_with_1_for_what_is_refused_or_dropped(lab, tables):
+    config = _quick(
+        recipient_bcc=[tables.text("bcc", "copied.test archive@drop.test")],
+        aliases=[tables.text("aliases", "both@dest.test: x@dest.test, x@drop.test")],
+        recipient_access=[tables.text("access", "refused@dest.test reject 550 5.7.1 no", "dropped@dest.test discard")],
+        routes=[tables.text("routes", "err.test error 5.7.1 not here", "drop.test discard")])
+    config.routes["list.test"] = {"relay": ["[127.0.0.1]:9"], "recipients": [tables.text("recipients", "known@list.test ok")]}
+    relay = lab.relay(config.route_all_to(9), start=False)
+    for status, address in ((0, "x@dest.test"), (0, "known@list.test"), (0, "x@copied.test"), (1, "unknown@list.test"), (1, "x@err.test"),
+                            (1, "x@drop.test"), (1, "refused@dest.test"), (1, "dropped@dest.test"), (1, "both@dest.test")):
+        for words in (("route",), ("route", "--json")):
+            done = relay.command(*words, address)
+            assert done.returncode == status and done.stdout, (address, done)
+    assert relay.command("route", "x@err.test", "x@dest.test").returncode == 1
+
+
 def test_route_tells_what_would_happen_and_why(lab, tables):
     nsd = lab.nsd({"dest.test": "@ MX 20 backup\n@ MX 10 mx\nmx A 127.0.0.2\nbackup A 127.0.0.3"})
     config = _quick(
@@ -376,7 +392,7 @@ def test_route_tells_what_would_happen_and_why(lab, tables):
     config.dns["allow_loopback"] = True
     relay = lab.relay(config, start=False)
     told = relay.command("route", "--json", "X@old.test")
-    assert told.returncode == 0, told.stderr
+    assert told.returncode == 1, told.stderr  # for the second that it stands for
     first, second = (json.loads(line) for line in told.stdout.splitlines())
     assert first["recipient_rewriting"][0]["line"] == 2
     assert first["alias"]["file"] == tables.path("aliases")
