@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/route/nexthop_name.h"
 
 #include <stdlib.h>
@@ -58,39 +59,47 @@ void queue_sites_learn(struct queue_sites *s, const struct dest_command *c)
 	}
 }
 
-/* The name without the login and the TLS policy that may stand behind it. */
-static bool is_name(const char *name, const char *site)
+/* Without the login, the TLS policy, the wish of its mail and the source that may stand behind the hosts. */
+static size_t hosts_len(const char *name)
 {
-	size_t len = strlen(site);
-	return strncasecmp(name, site, len) == 0 &&
-	       (name[len] == '\0' || strncmp(name + len, " tls=", 5) == 0 ||
-		strncmp(name + len, " as ", 4) == 0);
+	static const char *const ends[] = {" as ", " tls=", " requiretls", SITE_FROM};
+	size_t len = strlen(name);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		const char *end = strstr(name, ends[i]);
+		if (end && (size_t)(end - name) < len)
+			len = (size_t)(end - name);
+	}
+	return len;
 }
 
 /* A site is named as the log has it, or with its transport and a blank in front. */
-static bool names_site(const char *name, const char *transport, const char *site)
+static const char *skip_transport(const char *name, const char *transport)
 {
 	size_t len = strlen(transport);
-	if (is_name(name, site))
-		return true;
-	return strncasecmp(name, transport, len) == 0 && name[len] == ' ' &&
-	       is_name(name + len + 1, site);
+	return strncasecmp(name, transport, len) == 0 && name[len] == ' ' ? name + len + 1 : name;
+}
+
+static bool names_site(const char *name, const char *site)
+{
+	size_t len = strlen(site);
+	return hosts_len(name) == len && strncasecmp(name, site, len) == 0;
 }
 
 /* Is this host, "NAME[ADDRESS]:PORT", one of "NAME,NAME;NAME", or one of these by itself? */
 static bool names_host(const char *names, const char *host)
 {
-	size_t len = strcspn(host, "[");
+	size_t len = strcspn(host, "["), all = hosts_len(names);
 	const char *end = strchr(host, ']');
 	if (len == 0 || !end)
 		return false;
 	const char *address = host + len + 1;
 	size_t address_len = (size_t)(end - address);
-	if (strlen(names) == address_len && strncasecmp(names, address, address_len) == 0)
+	if (all == address_len && strncasecmp(names, address, address_len) == 0)
 		return true;
-	for (size_t n; *names; names += n + (names[n] != '\0')) {
-		n = strcspn(names, ",;");
-		if (n == len && strncasecmp(names, host, n) == 0)
+	for (size_t at = 0, n; at < all; at += n + 1) {
+		n = strcspn(names + at, ",;");
+		n = n < all - at ? n : all - at;
+		if (n == len && strncasecmp(names + at, host, n) == 0)
 			return true;
 	}
 	return false;
@@ -114,9 +123,11 @@ bool queue_sites_lead(struct queue_sites *s, const char *sender, const struct re
 		return false;
 	char *site = nexthop_site_name(route, r->address);
 	bool found = !site && is_domain_known(s, route, mailaddr_domain(r->address));
-	for (int i = 0; i < s->n && !found; i++)
-		found = (site && names_site(s->name[i], route->by->title, site)) ||
-			(r->last && names_host(s->name[i], r->last->host));
+	for (int i = 0; i < s->n && !found; i++) {
+		const char *name = skip_transport(s->name[i], route->by->title);
+		found = (site && names_site(name, site)) ||
+			(r->last && names_host(name, r->last->host));
+	}
 	free(site);
 	return found;
 }

@@ -204,6 +204,18 @@ def test_route_says_which_sources_it_may_be(lab):
     assert json.loads(route("--flow", "news", "--json"))["transport"] == "bulk"
 
 
+def test_mail_is_chosen_by_the_site_as_it_is_listed(lab):
+    world = World(lab, Rule("rcpt", "451 4.3.0 come again"), uses="a", sections=_section("a"))
+    world.send("one")
+    world.relay.wait_event("deferred")
+    site = f"[{world.sink.address}]:{world.sink.port}"
+    listed = json.loads(world.relay.command("dest", "list", "--json").stdout)["site"]
+    assert listed == f"{site} from=a"
+    for name in (listed, f"smtp {listed}", site):
+        assert len(world.relay.command("queue", "list", "--json", "--site", name).stdout.splitlines()) == 1, name
+    assert not world.relay.command("queue", "list", "--json", "--site", f"{site}1 from=a").stdout
+
+
 def test_with_one_source_mail_for_who_turns_it_away_waits(lab):
     """The control of the test before: without another there is nowhere to go."""
     world = World(lab, _refused_at("connect", f"554 5.7.1 [{ADDRESSES['a']}] is on our list", close=True), uses="a", site_patience="0s")

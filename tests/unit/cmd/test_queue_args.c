@@ -194,6 +194,30 @@ static void a_site_is_known_by_its_hosts(void **state)
 	envelope_free(&s.envelope);
 }
 
+/* As dest list prints it: with what the mail of the site has in common. */
+static void what_stands_behind_the_name_of_a_site_is_no_part_of_it(void **state)
+{
+	(void)state;
+	static const char *const ends[] = {"",
+					   " as ann",
+					   " tls=required",
+					   " from=a",
+					   " as ann tls=dane requiretls from=a",
+					   " requiretls"};
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		char *relay = mem_printf("smtp [192.0.2.7]:25%s", ends[i]);
+		char *hosts = mem_printf("smtp mx1.test,mx2.test%s", ends[i]);
+		assert_true(names_site(relay + 5, "[192.0.2.7]:25"));
+		assert_true(names_site(skip_transport(relay, "SMTP"), "[192.0.2.7]:25"));
+		assert_false(names_site(relay + 5, "[192.0.2.7]"));
+		assert_true(names_host(hosts + 5, "mx2.test[192.0.2.7]:25"));
+		assert_true(names_host(skip_transport(hosts, "smtp"), "mx1.test[192.0.2.7]:25"));
+		assert_false(names_host(hosts + 5, "from=a[192.0.2.7]:25"));
+		free(relay);
+		free(hosts);
+	}
+}
+
 static void what_is_wrong_is_named(void **state)
 {
 	(void)state;
@@ -237,6 +261,7 @@ int main(void)
 		cmocka_unit_test(filters_look_at_who_sent_it),
 		cmocka_unit_test(patterns_and_several_values_choose),
 		cmocka_unit_test(a_site_is_known_by_its_hosts),
+		cmocka_unit_test(what_stands_behind_the_name_of_a_site_is_no_part_of_it),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(filters_look_at_recipients_still_to_be_reached),
 	};
