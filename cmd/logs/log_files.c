@@ -2,6 +2,7 @@
 #include "cmd/logs/log_files.h"
 
 #include "base/log_line.h"
+#include "base/log_stamp.h"
 #include "base/mem.h"
 #include "cmd/logs/log_source.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LINES_LOOKED_AT = 1000 }; /* for the first that is one of ours */
+enum { LINES_LOOKED_AT = 1000 }; /* for the first that has a time */
 
 static size_t count_digits(const char *s)
 {
@@ -52,25 +53,31 @@ static bool is_rotated(const char *name, const char *of)
 	return rest && strncmp(rest, extension, len) == 0 && is_packed(rest + len);
 }
 
-static int64_t first_time(const char *path, int64_t written_ms, struct buf *error)
+/* Of a line of ours, or of another program's: a file of syslogd's has those of all. */
+static bool time_of(const char *line, size_t len, int64_t written_ms, int64_t *ms)
+{
+	struct log_line l;
+	bool ours = log_line_read(&l, line, len, written_ms);
+	if (ours)
+		*ms = l.wall_ms;
+	return ours || log_stamp_read(line, len, written_ms, ms) > 0;
+}
+
+static bool find_first_time(struct log_file *f, struct buf *error)
 {
 	const char *line;
 	size_t len;
-	int64_t first_ms = written_ms;
-	struct log_line l;
 	struct buf unread = {0}; /* a file that is damaged further on is told of when it is read */
-	struct log_source *s = log_source_open(path, error);
+	struct log_source *s = log_source_open(f->path, error);
+	f->first_ms = LOG_FILE_NO_TIME;
 	if (!s)
-		return -1;
-	for (int i = 0; i < LINES_LOOKED_AT && log_source_line(s, &line, &len); i++) {
-		if (log_line_read(&l, line, len, written_ms)) {
-			first_ms = l.wall_ms;
+		return false;
+	for (int i = 0; i < LINES_LOOKED_AT && log_source_line(s, &line, &len); i++)
+		if (time_of(line, len, f->written_ms, &f->first_ms))
 			break;
-		}
-	}
 	log_source_close(&s, &unread);
 	buf_fini(&unread);
-	return first_ms;
+	return true;
 }
 
 static void add_file(struct log_files *f, char *path, struct buf *error)
@@ -83,8 +90,7 @@ static void add_file(struct log_files *f, char *path, struct buf *error)
 		return;
 	}
 	one.written_ms = (int64_t)st.st_mtim.tv_sec * 1000;
-	one.first_ms = first_time(path, one.written_ms, error);
-	if (one.first_ms < 0) {
+	if (!find_first_time(&one, error)) {
 		buf_puts(error, "\n");
 		free(path);
 		return;

@@ -16,9 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LOG_FILE_NO_TIME                                                                           \
+	INT64_MIN /* none is near its beginning: before all others, and always read */
+
 struct log_file {
 	char *path;
-	int64_t first_ms; /* the time of its first line; of a file without any, when it was written */
+	int64_t first_ms; /* the time of its first line, of whatever program; or LOG_FILE_NO_TIME */
 	int64_t written_ms; /* when it was last written to */
 	bool faulty;	    /* could not be read to its end, which was told */
 };

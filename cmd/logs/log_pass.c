@@ -75,15 +75,22 @@ static void tell_fault(struct log_file *f, const char *error)
 	f->faulty = true;
 }
 
+/* A file begins within the span, or before it; and where the next one begins before it, too, there is
+ * nothing of it here. */
+static bool may_have(const struct log_files *f, int i, struct log_span span)
+{
+	bool early = i + 1 < f->n && f->of[i + 1].first_ms < span.from_ms;
+	int64_t first_ms = f->of[i].first_ms;
+	return first_ms == LOG_FILE_NO_TIME || (!early && first_ms < span.to_ms);
+}
+
 bool log_pass(struct log_files *f, struct log_span span, log_pass_may *may, log_pass_take *take,
 	      void *context)
 {
 	bool good = true;
 	struct buf error = {0};
 	for (int i = 0; i < f->n; i++) {
-		/* The next file begins before the span: so this has nothing of it. */
-		bool early = i + 1 < f->n && f->of[i + 1].first_ms < span.from_ms;
-		if (early || f->of[i].first_ms >= span.to_ms)
+		if (!may_have(f, i, span))
 			continue;
 		struct log_source *s = log_source_open(f->of[i].path, &error);
 		if (s)

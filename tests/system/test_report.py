@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """sluice report: a day in figures. With pflogsumm it is compared in test_log.py."""
 
+import datetime
 import json
 import re
 
@@ -89,6 +90,33 @@ def test_the_text_fits_into_a_mail_and_needs_no_relay(lab):
     assert relay.command("report", "--day", "2001-01-01", "--json").stdout.count('"received":0') == 1
     for words in (["--day", "yesterday", "--since", "1h"], ["--day", "never"], ["--since", "1h", "--until", "2h"], ["x"]):
         assert relay.command("report", *words).returncode == 2, words
+
+
+def _of_syslogd(time):
+    return time.strftime("%b %e %H:%M:%S host ")
+
+
+def _of_rsyslogd(time):
+    return time.isoformat(timespec="microseconds") + " host "
+
+
+@pytest.mark.parametrize("stamp", [_of_syslogd, _of_rsyslogd, lambda _: ""])
+def test_a_file_that_others_write_to_as_well_is_read_for_its_day(lab, stamp):
+    """As mail.log of syslogd, which has hours of others before our first line; or lines without a time."""
+    relay = lab.relay(Config().route_all_to(9), start=False)
+    day = datetime.datetime.now().astimezone().replace(hour=3, minute=0, second=0) - datetime.timedelta(days=1)
+
+    def line(after, text, stamp=_of_syslogd):
+        return f"{stamp(day + datetime.timedelta(seconds=after))}{text}\n"
+
+    with open(relay.log_path, "w", encoding="utf-8") as stream:
+        stream.writelines(line(n, f"dovecot: imap-login: Login: user=<u{n}>", stamp) for n in range(1500))
+        stream.writelines(line(1500 + n, "sluice/smtp[77]: 6C4H2TE6H7C00: to=<b@dest.test>, relay=mx.test[192.0.2.1]:25, delay=1, "
+                               "delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok)") for n in range(3))
+    done = relay.command("report", "--day", "yesterday", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["sent"] == 3, done
+    done = relay.command("trace", "--since", "yesterday", "--until", "yesterday", "b@dest.test")
+    assert done.returncode == 0 and done.stdout.count("delivered to <b@dest.test>") == 3, done
 
 
 def test_logins_that_failed_filters_and_logins_are_counted(lab):
