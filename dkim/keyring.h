@@ -6,7 +6,8 @@
  * OWNERSHIP  Counted: each keyring_take() has its keyring_give().
  * THREAD     keyring_take(): one that may wait for the disk, the pool's or the maildrop's. The rest: any; there
  *            is a lock, which is not held while a file is read.
- * ERRORS     NULL, and why; condition dkim_key_unreadable until the key can be read.
+ * ERRORS     NULL, and why; condition dkim_key_unreadable until the key can be read. Whoever changes the rows
+ *            clears it, since no row may name that file any more.
  */
 #ifndef DKIM_KEYRING_H
 #define DKIM_KEYRING_H

@@ -21,6 +21,7 @@ void server_use_tables(void *owner)
 	qmgr_reload(s->qmgr, new);
 	limiter_reload(s->limiter, new);
 	table_watch_start(s->tables, new);
+	condition_clear_all(CONDITION_dkim_key_unreadable); /* the rows may name others */
 	conf_unref(s->conf);
 	s->conf = new;
 }
@@ -110,6 +111,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	condition_clear_all(CONDITION_tables_stale); /* all were read */
 	condition_clear_all(CONDITION_secret_unreadable);
 	condition_clear_all(CONDITION_token_missing); /* they are asked for again */
+	condition_clear_all(CONDITION_dkim_key_unreadable);
 	conf_unref(s->conf);
 	s->conf = conf_ref(new);
 	return true;

@@ -575,6 +575,29 @@ def test_mail_whose_key_cannot_be_read_waits_with_its_sender(lab, small, tmp_pat
     relay.wait_event("condition", name="dkim_key_unreadable", state="off")
 
 
+def test_a_key_that_no_row_names_any_more_is_no_condition(lab, small, tmp_path):
+    """The row is mended, and not the file: nothing will ever read that one again."""
+    config, _, keys = small
+    wrong = tmp_path / "wrong.pem"
+    config.settings["dkim_keys"] = [table_of_keys(tmp_path, "keys", {"late.test": f"e {wrong}"})]
+    relay = lab.relay(config)
+
+    def refuse(times):
+        with relay.client() as client:
+            client.greet()
+            client.send_mail("a@late.test", ["b@dest.test"], message("a@late.test"), code=451)
+        relay.wait_event("condition", name="dkim_key_unreadable", state="on", subject=str(wrong), count=times)
+
+    refuse(1)
+    table_of_keys(tmp_path, "keys", {"late.test": f"e {keys.file['e']}"})
+    relay.wait_event("condition", name="dkim_key_unreadable", state="off", subject=str(wrong))
+    table_of_keys(tmp_path, "keys", {"late.test": f"e {wrong}"})
+    relay.wait_event("tables", message="read anew", count=2)
+    refuse(2)
+    assert relay.command("reload").returncode == 0
+    relay.wait_event("condition", name="dkim_key_unreadable", state="off", count=2)
+
+
 def test_rows_of_keys_that_are_none_are_errors(lab, small, tmp_path):
     config, _, keys = small
     config.settings |= {"dkim_keys": [table_of_keys(tmp_path, "keys", {
