@@ -77,6 +77,31 @@ def test_the_unit_is_valid_and_well_closed(lab):
     assert level and float(level[1]) <= EXPOSURE_MOST, done.stdout + done.stderr
 
 
+# --- the package
+
+def restart_of_package(relay):
+    """Run what the package does after an upgrade, with this relay's configuration."""
+    with open(os.path.join(REPOSITORY, "etc", "debian", "sluice.postinst"), encoding="ascii") as stream:
+        function = re.search(r"(?ms)^restart\(\) \{$.*?^\}$", stream.read())[0]
+    script = f'set -e\n{function}\nrestart\necho "goes on"\n'
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=120, check=False,
+                          env=os.environ | {"SLUICE_CONF": relay.config_path, "PATH": f"{os.path.dirname(binary())}:{os.environ['PATH']}"})
+
+
+def test_the_package_restarts_what_runs_and_is_silent_where_nothing_does(lab):
+    relay = lab.relay()
+    assert restart_of_package(relay).stdout == "goes on\n"
+    relay.wait_event("ready", count=2)
+    with open(relay.config_path, "a", encoding="utf-8") as stream:
+        stream.write("no_such_setting = 1\n")
+    done = restart_of_package(relay)
+    assert done.returncode == 0 and "no_such_setting" in done.stderr and "what ran before goes on" in done.stderr
+    relay.write_config()
+    relay.stop()
+    done = restart_of_package(relay)
+    assert done.returncode == 0 and done.stdout == "goes on\n" and not done.stderr, done
+
+
 # --- sluice check
 
 

@@ -16,7 +16,7 @@ from lab import peers
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
-from lab.relay import REPOSITORY
+from lab.relay import REPOSITORY, binary
 
 
 class Traffic:
@@ -326,27 +326,54 @@ def test_a_reload_moves_the_log_and_changes_its_form(lab):
     relay.wait_event("sent", count=2)
 
 
-@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
-def test_logrotate_turns_the_log_as_the_file_we_install_says(lab):
-    relay = lab.relay()
+def rotate(relay):
+    """Run logrotate with the rules that we install, but for the places of the log and of the program."""
+    wrapper = os.path.join(relay.folder, "wrapper")
     with open(os.path.join(REPOSITORY, "etc", "sluice.logrotate"), encoding="ascii") as stream:
         rules = stream.read()
     rules = rules.replace("/var/log/sluice.log", relay.log_path)
     rules = re.sub(r"(?m)^\tsu .*\n|^\tcreate .*\n", "", rules)
-    rules = re.sub(r"(?m)^\t\t.*reload.*$", f"\t\tkill -HUP {relay.process.pid}", rules)
+    assert rules.count("/usr/local/sbin/sluice ") == 1
+    rules = rules.replace("/usr/local/sbin/sluice ", f"{wrapper} ")
     path = os.path.join(relay.folder, "rules")
-    with open(path, "w", encoding="ascii") as stream:
-        stream.write(rules)
+    for name, text in ((path, rules), (wrapper, f'#!/bin/sh\nexec {binary()} "$@" -c {relay.config_path}\n')):
+        with open(name, "w", encoding="ascii") as stream:
+            stream.write(text)
     os.chmod(path, 0o644)
+    os.chmod(wrapper, 0o755)
     os.chmod(relay.folder, 0o755)
-    done = subprocess.run(["logrotate", "-f", "-s", os.path.join(relay.folder, "state"), path],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
     relay._log_read = 0  # pylint: disable=protected-access
+    return subprocess.run(["logrotate", "-f", "-s", os.path.join(relay.folder, "state"), path],
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
+def test_logrotate_turns_the_log_as_the_file_we_install_says(lab):
+    relay = lab.relay()
+    done = rotate(relay)
+    assert done.returncode == 0 and not done.stderr, done.stderr
     relay.wait_event("reload", result="done")
     with open(relay.log_path + ".1", encoding="utf-8") as stream:
         old = stream.read()
     assert " ready " in old and "reload" not in old
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
+def test_logrotate_turns_the_log_of_a_relay_that_does_not_run(lab):
+    relay = lab.relay()
+    relay.stop()
+    done = rotate(relay)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert not os.path.exists(relay.log_path) and os.path.exists(relay.log_path + ".1")
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
+def test_logrotate_says_what_keeps_the_relay_from_reloading(lab):
+    relay = lab.relay()
+    with open(relay.config_path, "a", encoding="utf-8") as stream:
+        stream.write("no_such_setting = 1\n")
+    done = rotate(relay)
+    assert done.returncode != 0 and "no_such_setting" in done.stderr, done
 
 
 def test_what_takes_long_is_said_with_its_thread_until_nobody_asks(lab):
