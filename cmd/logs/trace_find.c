@@ -272,13 +272,19 @@ const struct trace_item *trace_find_session(const struct trace_find *t, const st
 	return m->session ? item_get(t->sessions, m->session) : NULL;
 }
 
-void trace_find_fini(struct trace_find *t)
+void trace_find_clear(struct trace_find *t)
 {
 	while (t->messages)
 		items_free(&t->messages, t->messages);
 	while (t->sessions)
 		items_free(&t->sessions, t->sessions);
 	lines_clear(&t->loose);
+	t->dropped = 0;
+}
+
+void trace_find_fini(struct trace_find *t)
+{
+	trace_find_clear(t);
 	free(t->loose.of);
 	buf_fini(&t->value);
 }

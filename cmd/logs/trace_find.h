@@ -54,6 +54,7 @@ struct trace_find {
 
 void trace_find_add(struct trace_find *, uint64_t id); /* a message that is wanted */
 bool trace_find_run(struct trace_find *, struct log_files *);
+void trace_find_clear(struct trace_find *); /* what was found, and what was added */
 void trace_find_fini(struct trace_find *);
 
 const struct trace_item *trace_find_session(const struct trace_find *, const struct trace_item *);

@@ -69,7 +69,7 @@ static void parse_options(struct options *o, struct tracing *t, int argc, char *
 		options_wrong(o, "trace wants one address, id or Message-ID");
 }
 
-/* Of an id there is one message; all else is looked for. */
+/* Of an id there is one message; all else is looked for, and so is a login that only looks like an id. */
 static void set_wanted(struct tracing *t, const char *word)
 {
 	uint64_t id;
@@ -207,15 +207,31 @@ static bool tell_found(struct tracing *t)
 	return found;
 }
 
+static bool tell_of_wanted(struct tracing *t, struct log_files *files, bool *read)
+{
+	find_in_queue(t);
+	add_queued(t);
+	*read = files->n > 0 && trace_find_run(&t->find, files);
+	ask_rest(t);
+	return tell_found(t);
+}
+
+static bool tell_of_word(struct tracing *t, struct log_files *files, bool *read)
+{
+	trace_find_clear(&t->find);
+	buf_clear(&t->queue);
+	t->find.wanted = t->wanted;
+	return tell_of_wanted(t, files, read);
+}
+
 static int trace_word(struct tracing *t, const char *word)
 {
 	struct log_files files = {0};
+	bool read;
+	log_pass_files(&files, t->conf, t->log);
 	set_wanted(t, word);
-	find_in_queue(t);
-	add_queued(t);
-	bool read = log_pass_files(&files, t->conf, t->log) && trace_find_run(&t->find, &files);
-	ask_rest(t);
-	bool found = tell_found(t);
+	bool found = tell_of_wanted(t, &files, &read) ||
+		     (!t->find.wanted && tell_of_word(t, &files, &read));
 	if (!found)
 		fprintf(stderr, "sluice: %s is neither in the log%s nor in the queue\n", word,
 			files.n > 0 ? "" : ", which can't be read,");

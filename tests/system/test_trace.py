@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from lab import sasl
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
@@ -27,10 +28,15 @@ def _send(relay, sender, recipients, message_id="<one@writer.test>"):
         return re.search(r"queued as (\S+)", client.send_mail(sender, recipients, content).text)[1]
 
 
-def _relay(lab, form, *rules):
+def _relay(lab, form, *rules, login=None):
     config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
     config.route_all_to(lab.sink(*rules).port)
     config.settings["networks"] = [f"{LOOPBACK}/32"]
+    if login:
+        users = lab.folder("users") / "users"
+        assert sasl.passwd(users, login, "secret").returncode == 0
+        config.listeners["smtp"] = {"auth": True}
+        config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
     relay = lab.relay(config, log_format=form, start=False)
     if form == "text":
         return relay.start()
@@ -114,6 +120,23 @@ def test_an_id_or_a_message_id_tells_one_message_and_where_it_is(lab, form):
     assert _stories(relay.command("trace", later))[later][-1].startswith("now: in the queue, deferred ")
     gone = relay.command("trace", "nobody@nowhere.test")
     assert gone.returncode == 1 and "neither in the log nor in the queue" in gone.stderr and not gone.stdout
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_login_that_looks_like_an_id_tells_its_mail(lab, form):
+    login = "4915112345678"
+    relay = _relay(lab, form, login=login)
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {sasl.plain(login, 'secret')}", 235)
+        identity = re.search(r"queued as (\S+)", client.send_mail("ann@writer.test", ["good@to.test"]).text)[1]
+    wait_until(lambda: re.search(rf"{identity}.*(250|sent)", relay.log_text()), 60, "the mail to be sent")
+    done = relay.command("trace", login)
+    # The form postfix does not tell of which session a login is: there it follows by itself.
+    assert done.returncode == 0 and not done.stderr and next(iter(_stories(done))) == identity, done
+    assert json.loads(relay.command("trace", login, "--json").stdout.splitlines()[0])["id"] == identity
+    absent = relay.command("trace", "4915112345679")
+    assert absent.returncode == 1 and absent.stderr.count("neither in the log nor in the queue") == 1 and not absent.stdout
 
 
 def test_the_story_begins_with_the_session(lab):
