@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/users.h"
 #include "cmd/http/http_sampling.h"
 #include "cmd/http/page_print.h"
 #include "cmd/text/explain_print.h"
@@ -26,9 +27,10 @@ struct search {
 	const char *address; /* in words, or NULL */
 	const char *domain;  /* likewise */
 	char *site, *transport;
-	char *flow, *login; /* "": any; likewise of the two before */
-	unsigned queues;    /* 0: any */
-	uint64_t after;	    /* the last message of the page before */
+	char *flow, *login;		  /* "": any; likewise of the two before */
+	char folded[USERS_LOGIN_MAX + 1]; /* the login as envelopes have it; "": it is none */
+	unsigned queues;		  /* 0: any */
+	uint64_t after;			  /* the last message of the page before */
 	struct buf lines;
 };
 
@@ -57,13 +59,18 @@ static bool has_address(const struct envelope *e, const char *address)
 	return false;
 }
 
+static bool is_of_login(const struct search *q, const struct envelope *e)
+{
+	return e->user && (strcmp(e->user, q->login) == 0 || strcmp(e->user, q->folded) == 0);
+}
+
 static bool is_wanted(const struct search *q, const struct envelope *e)
 {
 	if (q->address && !has_address(e, q->address))
 		return false;
 	if (*q->flow && strcmp(envelope_flow(e), q->flow) != 0)
 		return false;
-	return !*q->login || (e->user && strcmp(e->user, q->login) == 0);
+	return !*q->login || is_of_login(q, e);
 }
 
 /* The envelope alone can say. */
@@ -213,6 +220,8 @@ static struct search *search_of(const struct http_ask *a, const char **why)
 	q->transport = mem_strdup(http_ask_value(a, "transport"));
 	q->flow = mem_strdup(http_ask_value(a, "flow"));
 	q->login = mem_strdup(http_ask_value(a, "login"));
+	if (!users_folded(q->login, q->folded))
+		q->folded[0] = '\0';
 	*why = NULL;
 	if (!read_queue(http_ask_value(a, "queue"), &q->queues))
 		*why = "queue: one of incoming, active, deferred, hold";

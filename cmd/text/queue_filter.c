@@ -7,6 +7,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/netlist.h"
+#include "base/users.h"
 #include "cmd/text/queue_sites.h"
 
 #include <stdio.h>
@@ -22,6 +23,9 @@ void queue_filter_fini(struct queue_filter *f)
 {
 	for (int i = 0; i < QUEUE_BY_VALUES; i++)
 		free(f->values[i].of);
+	for (int i = 0; i < f->nfolded; i++)
+		free(f->folded[i]);
+	free(f->folded);
 	queue_filter_init(f);
 }
 
@@ -62,6 +66,23 @@ static bool is_network(const char *text, struct buf *error)
 	return false;
 }
 
+static void add_value(struct queue_values *v, const char *value)
+{
+	v->of = mem_realloc(v->of, ((size_t)v->n + 1) * sizeof *v->of);
+	v->of[v->n++] = value;
+}
+
+/* The form that the envelope of a message has; a local user of the maildrop is there as the system has it. */
+static void add_folded_login(struct queue_filter *f, const char *value)
+{
+	char login[USERS_LOGIN_MAX + 1];
+	if (!users_folded(value, login) || strcmp(login, value) == 0)
+		return;
+	f->folded = mem_realloc(f->folded, ((size_t)f->nfolded + 1) * sizeof *f->folded);
+	f->folded[f->nfolded] = mem_strdup(login);
+	add_value(&f->values[QUEUE_BY_LOGIN], f->folded[f->nfolded++]);
+}
+
 bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const char *value,
 		      struct buf *error)
 {
@@ -72,9 +93,9 @@ bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const cha
 		return add_older(f, value, error);
 	if (by == QUEUE_BY_CLIENT && !is_network(value, error))
 		return false;
-	struct queue_values *v = &f->values[by];
-	v->of = mem_realloc(v->of, ((size_t)v->n + 1) * sizeof *v->of);
-	v->of[v->n++] = value;
+	add_value(&f->values[by], value);
+	if (by == QUEUE_BY_LOGIN)
+		add_folded_login(f, value);
 	return true;
 }
 

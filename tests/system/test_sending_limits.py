@@ -4,12 +4,14 @@
 import json
 import pathlib
 import subprocess
+import urllib.request
 
 import pytest
 
 from lab import sasl
+from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import wait_until
+from lab.net import LOOPBACK, free_port, wait_until
 
 
 def _relay(lab, limits):
@@ -263,6 +265,25 @@ def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submissi
         assert relay.command("user", "resume", "bob").returncode == 0
         assert relay.command("user", "reset", "bob").returncode == 0
         _mail(client)
+
+
+def test_the_mail_of_a_suspended_login_is_held_however_its_name_is_written(lab):
+    """What is to be done where a password was stolen: the login has one spelling in the queue, and any on the command line."""
+    users, http = lab.folder("users") / "users", free_port()
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    config = Config({"http": f"{LOOPBACK}:{http}"}, queue={"minimal_backoff_time": "1h"}, listeners={"smtp": {"auth": True}})
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
+    relay = lab.relay(config.route_all_to(lab.sink(Rule("rcpt", "451 4.3.0 come again")).port))
+    with relay.client() as client:
+        _login(client, "Ann")
+        client.send_mail("ann@sender.test", ["to@dest.test"])
+    relay.wait_event("deferred")
+    assert relay.command("user", "suspend", "ANN").stdout == "ann suspended\n"
+    for login, found in (("ann", 1), ("Ann", 1), ("anna", 0)):
+        assert len(relay.command("queue", "list", "--json", "--login", login).stdout.splitlines()) == found
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{http}/api/search?login={login}", timeout=60) as reply:
+            assert json.loads(reply.read())["found"] == found, login
+    assert relay.command("queue", "hold", "--login", "Ann").stdout == "1 message held\n"
 
 
 def _by_login(lab, rows, extra=""):

@@ -152,6 +152,14 @@ static void filters_look_at_who_sent_it(void **state)
 	assert_true(matches(&s, "queue list --flow news --login ann"));
 	assert_false(matches(&s, "queue list --flow news --login bert"));
 	assert_true(matches(&s, "queue list --login bert --login ann"));
+	assert_true(matches(&s, "queue list --login Ann"));
+	assert_false(matches(&s, "queue list --login Anna"));
+	envelope_came_from(s.envelope, "j\xc3\xb6rg", "192.0.2.7");
+	assert_true(matches(&s, "queue list --login j\x6f\xcc\x88RG --login bert"));
+	envelope_came_from(s.envelope, "Www-Data",
+			   "192.0.2.7"); /* a local user, as the system has it */
+	assert_true(matches(&s, "queue list --login Www-Data"));
+	assert_false(matches(&s, "queue list --login www-data"));
 	assert_true(matches(&s, "queue list --client 192.0.2.7"));
 	assert_true(matches(&s, "queue list --client 2001:db8::/32 --client 192.0.2.0/24"));
 	assert_false(matches(&s, "queue list --client 198.51.100.0/24"));
