@@ -252,15 +252,31 @@ static bool add_interface(const struct job *j, const char *word, struct conf_lis
 	return true;
 }
 
+/* A port may be the name of a service to Postfix. */
+static char *number_port(const char *word)
+{
+	static const struct {
+		const char *name;
+		int port;
+	} services[] = {{"smtp", 25}, {"smtps", 465}, {"submissions", 465}, {"submission", 587}};
+	const char *colon = strrchr(word, ':');
+	for (size_t i = 0; colon && i < sizeof services / sizeof *services; i++)
+		if (strcmp(colon + 1, services[i].name) == 0)
+			return mem_printf("%.*s:%d", (int)(colon - word), word, services[i].port);
+	return mem_strdup(word);
+}
+
 static bool next_hop(const char *word, struct conf_list *to, struct buf *why)
 {
 	struct conf_relay r;
-	bool ok = conf_relay_read(word, &r);
+	char *hop = number_port(word);
+	bool ok = conf_relay_read(hop, &r);
 	free(r.host);
 	if (ok)
-		conf_list_add(to, word);
+		conf_list_add(to, hop);
 	else
 		buf_printf(why, "%s is no next hop of ours: a host, [host] or [host]:port", word);
+	free(hop);
 	return ok;
 }
 
@@ -344,8 +360,9 @@ static void import_one(struct job *j, int i)
 		note_otherwise(j, m, s, buf_cstr(&value));
 	} else if (s) {
 		leave_out(j, s, buf_cstr(&why));
-	} else if (m->unset && !done_before(j, i)) {
-		put_setting(j, m, m->unset, &why);
+	} else if (m->unset && !done_before(j, i) &&
+		   postfix_conf_expand(j->from, m->unset, &value) && buf_len(&value) > 0) {
+		put_setting(j, m, buf_cstr(&value), &why);
 	}
 	if (s)
 		s->taken = true;

@@ -8,7 +8,8 @@
  *		form	text, number, flag, choice, rate, feedback: the value as it stands;
  *			size: bytes; seconds, hours, days: a time, and its unit where none is given;
  *			list: words; networks, tables, relay, listener: see import_postfix.c
- *		default	what Postfix has where main.cf says nothing, if it is not our default
+ *		default	what Postfix has where main.cf says nothing, if it is not our default; where it is the value of
+ *			another setting that is not there either, nothing
  *
  * SEE        POSTFIX postconf(5).
  */
@@ -34,7 +35,7 @@
 	X("inet_interfaces", LISTENER, "address", listener, "all")                                 \
 	X("smtpd_tls_security_level", LISTENER, "tls", choice, "none")                             \
 	X("smtpd_tls_cert_file", LISTENER, "certificate", text, NULL)                              \
-	X("smtpd_tls_key_file", LISTENER, "key", text, NULL)                                       \
+	X("smtpd_tls_key_file", LISTENER, "key", text, "$smtpd_tls_cert_file")                     \
 	X("smtpd_recipient_limit", LISTENER, "recipient_limit", number, NULL)                      \
 	X("smtpd_client_connection_count_limit", LISTENER, "client_connection_limit", number,      \
 	  "50")                                                                                    \
@@ -43,7 +44,7 @@
 	X("smtpd_junk_command_limit", LISTENER, "junk_command_limit", number, NULL)                \
 	X("smtpd_timeout", LISTENER, "timeout", seconds, NULL)                                     \
 	X("smtp_tls_cert_file", TRANSPORT, "client_certificate", text, NULL)                       \
-	X("smtp_tls_key_file", TRANSPORT, "client_key", text, NULL)                                \
+	X("smtp_tls_key_file", TRANSPORT, "client_key", text, "$smtp_tls_cert_file")               \
 	X("smtp_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",        \
 	  number, NULL)                                                                            \
 	X("default_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",     \
@@ -96,7 +97,7 @@
 	X("smtp_tls_security_level", TRANSPORT, "tls", choice, "none")                             \
 	X("smtp_bind_address", TRANSPORT, "source_address", text, NULL)                            \
 	X("smtp_helo_name", TRANSPORT, "helo", text, NULL)                                         \
-	X("smtp_fallback_relay", TRANSPORT, "fallback_relay", list, NULL)                          \
+	X("smtp_fallback_relay", TRANSPORT, "fallback_relay", relay, NULL)                         \
 	X("relayhost", ROUTE, "relay", relay, NULL)                                                \
 	X("qmgr_message_active_limit", QUEUE, "message_active_limit", number, NULL)                \
 	X("qmgr_message_recipient_limit", QUEUE, "message_recipient_limit", number, NULL)          \

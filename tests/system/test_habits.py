@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 
@@ -213,6 +214,29 @@ def test_a_smarthosts_main_cf_becomes_a_configuration(tmp_path):
     assert "mailboxes" in left["mydestination"]
     assert "another setting" in left["default_destination_concurrency_limit"]
     assert any("1 line is not" in line for line in left.values())
+
+
+def test_a_certificate_with_its_key_in_one_file_and_ports_by_name_are_taken_over(lab, tmp_path):
+    """Without smtpd_tls_key_file the key is in the certificate's file."""
+    certificate, key = lab.certificates.host("a.example.org")
+    both = tmp_path / "both.pem"
+    both.write_text(pathlib.Path(certificate).read_text(encoding="ascii") + pathlib.Path(key).read_text(encoding="ascii"), encoding="ascii")
+    path = tmp_path / "main.cf"
+    path.write_text(f"myhostname = a.example.org\nsmtpd_tls_cert_file = {both}\nsmtp_tls_cert_file = {both}\nsmtp_tls_security_level = may\n"
+                    "smtpd_tls_security_level = may\nrelayhost = [a.example]:submission\n"
+                    "smtp_fallback_relay = [b.example]:submissions, c.example:smtp [d.example]:26\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["listener.smtp.certificate"] == settings["listener.smtp.key"] == f'{{"{both}"}}'
+    assert settings["transport.smtp.client_certificate"] == settings["transport.smtp.client_key"] == f'"{both}"'
+    assert settings["route.*.relay"] == '{"[a.example]:587"}'
+    assert settings["transport.smtp.fallback_relay"] == '{"[b.example]:465", "c.example:25", "[d.example]:26"}'
+    assert not left
+    path.write_text("myhostname = a.example.org\nsmtp_fallback_relay = [b.example]:uucp\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["transport.smtp.fallback_relay"] == "{}" and settings["listener.smtp.key"] == "{}"
+    assert "[b.example]:uucp is no next hop" in left["smtp_fallback_relay"]
 
 
 MASTER = """\
