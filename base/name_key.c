@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 bool name_key_plain(const char *text)
 {
@@ -128,4 +129,14 @@ char *name_key(const char *key)
 	char *folded = buf_steal(&to, NULL);
 	lower_ascii(folded);
 	return folded;
+}
+
+bool name_key_fits(const char *key, const char *name)
+{
+	if (name_key_plain(name))
+		return strcasecmp(key, name) == 0;
+	char *folded = name_key(name);
+	bool fits = strcmp(key, folded) == 0;
+	free(folded);
+	return fits;
 }

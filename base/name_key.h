@@ -28,6 +28,9 @@ char *name_key(const char *key);
 /* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
  * between blanks. */
 
+bool name_key_fits(const char *key, const char *name);
+/* Is that the key of the name? Of one in ASCII this costs no memory. */
+
 bool name_key_into(const char *key, char *to, size_t size);
 /* The same, into room of that size, without memory of its own where it is ASCII. False: it does not fit, and to is as it
  * was. */

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "spool/commit.h"
 #include "spool/sample.h"
 #include "spool/shape.h"
@@ -11,7 +12,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <strings.h>
 
 enum { STEP = 1000 }; /* messages a turn: mail goes on meanwhile */
 
@@ -71,7 +71,7 @@ static bool is_asked_for(const struct spool *s, const struct spool_command *c,
 	struct domain_count one, *of = &one;
 	uint32_t n = c->domain ? domains_rcpts(&s->domains, stub, &of) : 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (strcasecmp(domains_name(&s->domains, of[i].domain), c->domain) == 0)
+		if (name_key_fits(c->domain, domains_name(&s->domains, of[i].domain)))
 			return true;
 	return !c->domain;
 }

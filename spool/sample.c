@@ -3,9 +3,9 @@
 
 #include "base/keyed_hash.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "spool/op.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,15 +53,40 @@ void sample_free(struct sample **sp)
 	free(s);
 }
 
-void sample_want_domain(struct sample *s, const char *domain)
+static void add_domain(struct sample *s, char *domain)
 {
 	s->domain = mem_realloc(s->domain, ((size_t)s->ndomain + 1) * sizeof *s->domain);
-	char *name = s->domain[s->ndomain++] = mem_strdup(domain);
-	for (; *name; name++)
-		*name = (char)tolower((unsigned char)*name);
+	s->domain[s->ndomain++] = domain;
+}
+
+void sample_want_domain(struct sample *s, const char *domain)
+{
+	add_domain(s, name_key(domain));
 }
 
 /* --- which fit */
+
+static void add_spelling(struct sample *of, int nkey, const char *name)
+{
+	char *key = name_key(name);
+	bool wanted = false;
+	for (int i = 0; i < nkey && !wanted; i++)
+		wanted = strcmp(of->domain[i], key) == 0;
+	if (wanted)
+		add_domain(of, mem_strdup(name));
+	free(key);
+}
+
+/* The index has domains as they were written. One in ASCII is its own key; the others, which are few, are looked
+ * at once a question. */
+static void add_spellings(const struct spool *s, struct sample *of)
+{
+	int nkey = of->ndomain;
+	for (uint32_t d = 1; nkey > 0 && d < domains_end(&s->domains); d++)
+		if (!name_key_plain(domains_name(&s->domains, d)))
+			add_spelling(of, nkey, domains_name(&s->domains, d));
+	of->spelt = true;
+}
 
 /* A bit for each domain that the index knows: set for those that are wanted. */
 static unsigned char *wanted_domains(const struct spool *s, const struct sample *of)
@@ -165,6 +190,8 @@ static bool is_full(const struct sample *of)
 void sample_step(struct spool *s, struct spool_command *c)
 {
 	struct sample *of = c->sample;
+	if (!of->spelt)
+		add_spellings(s, of);
 	unsigned char *wanted = wanted_domains(s, of);
 	struct catalog_at at = catalog_from(&s->catalog, c->after + 1);
 	const struct stub *stub = catalog_step(&s->catalog, &at);

@@ -28,7 +28,7 @@ struct sample {
 	/* what is asked for: */
 	uint16_t
 		site; /* deferred mail of this site, as SPOOL_RELEASE named it; 0: it is not asked */
-	char **domain;	 /* or mail for any of these, in lower case */
+	char **domain; /* or mail for any of these, as name_key.h has them; then other spellings that the queue has */
 	int ndomain;	 /* neither a site nor domains: all mail */
 	bool senders;	 /* mail from these domains too */
 	unsigned queues; /* bits 1 << enum spool_queue: mail in these only; 0: in any */
@@ -42,13 +42,14 @@ struct sample {
 	struct sample_row *row;
 	int n;
 	/* while it is being made: */
+	bool spelt;    /* these were looked for */
 	int64_t rcpts; /* of the rows */
 	struct sample_group *groups;
 };
 
 struct sample *sample_new(void); /* asks for all mail, dense 1, one envelope */
 void sample_free(struct sample **);
-void sample_want_domain(struct sample *, const char *domain);
+void sample_want_domain(struct sample *, const char *domain); /* in any spelling */
 
 struct spool_command;
 void sample_step(struct spool *, struct spool_command *);

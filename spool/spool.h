@@ -242,7 +242,7 @@ struct spool_command {
 	int limit;	/* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
 	bool more;	/* answer of SHAPE, SAMPLE: there are more */
 	bool unranked;	/* SHAPE: shape_rank() is left to the asker */
-	char *domain;	/* LIST, the orders: with a recipient left there; NULL: all */
+	char *domain; /* LIST, the orders: with a recipient left there, however it is written: a key of name_key.h; NULL: all */
 	bool held_too; /* FLUSH: release what is held. FLUSH, RESUME: and what its sender wants sent later */
 	bool held_only;	   /* LIST, DELETE: nothing that is not held */
 	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */

@@ -4,13 +4,13 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "cmd/text/explain_print.h"
 #include "cmd/text/moment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { REASONS_MAX = 50 };
 
@@ -24,7 +24,8 @@ struct reason {
 };
 
 struct explain_domain {
-	char *domain;
+	char *domain; /* as it was asked for */
+	char *key;    /* of which mail may have any spelling */
 	bool cut;
 	int n;
 	struct reason of[REASONS_MAX];
@@ -34,6 +35,7 @@ struct explain_domain *explain_domain_new(const char *domain)
 {
 	struct explain_domain *d = mem_zalloc(sizeof *d);
 	d->domain = mem_strdup(domain);
+	d->key = name_key(domain);
 	return d;
 }
 
@@ -46,6 +48,7 @@ void explain_domain_free(struct explain_domain **dp)
 	for (int i = 0; i < d->n; i++)
 		verdict_unref(d->of[i].last);
 	free(d->domain);
+	free(d->key);
 	free(d);
 }
 
@@ -90,7 +93,7 @@ void explain_domain_add(struct explain_domain *r, const struct spool_command *li
 		const struct envelope *e = row->envelope;
 		for (uint32_t k = 0; k < e->nrcpt && row->queue != SPOOL_ACTIVE; k++)
 			if (!e->rcpt[k].done &&
-			    strcasecmp(mailaddr_domain(e->rcpt[k].address), r->domain) == 0)
+			    name_key_fits(r->key, mailaddr_domain(e->rcpt[k].address)))
 				count_recipient(r, row, &e->rcpt[k]);
 	}
 }

@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/magic.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "cmd/cmd.h"
 #include "cmd/control/order_job.h"
 #include "cmd/control/explain_domain.h"
@@ -82,7 +83,7 @@ static void ask_spool(struct explain_job *j)
 	struct spool_command *c =
 		spool_command_new(j->as_site ? SPOOL_LIST : SPOOL_SHOW, j->loop, NULL);
 	if (j->as_site) {
-		c->domain = mem_strdup(j->what);
+		c->domain = name_key(j->what);
 		c->after = j->after;
 		c->limit = DOMAIN_ROWS;
 	} else {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/users.h"
 #include "cmd/http/http_sampling.h"
 #include "cmd/http/page_print.h"
@@ -17,15 +18,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { SHOWN = 50, SITES = 20, GROUPS = 6, READ_INDEXED = 500, READ_NAMED = 2000 };
 
 struct search {
 	struct http_sampling sampling; /* first */
 	char *words;
-	const char *address; /* in words, or NULL */
-	const char *domain;  /* likewise */
+	char *address;	    /* that the words are, as name_key.h has it; or NULL */
+	const char *domain; /* in words, or NULL */
 	char *site, *transport;
 	char *flow, *login;		  /* "": any; likewise of the two before */
 	char folded[USERS_LOGIN_MAX + 1]; /* the login as envelopes have it; "": it is none */
@@ -40,6 +40,7 @@ static void free_search(void *own)
 	http_sampling_fini(&q->sampling);
 	buf_fini(&q->lines);
 	free(q->words);
+	free(q->address);
 	free(q->site);
 	free(q->transport);
 	free(q->flow);
@@ -49,12 +50,12 @@ static void free_search(void *own)
 
 /* --- which messages */
 
-static bool has_address(const struct envelope *e, const char *address)
+static bool has_address(const struct envelope *e, const char *key)
 {
-	if (strcasecmp(e->sender, address) == 0)
+	if (name_key_fits(key, e->sender))
 		return true;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (strcasecmp(e->rcpt[i].address, address) == 0)
+		if (name_key_fits(key, e->rcpt[i].address))
 			return true;
 	return false;
 }
@@ -215,7 +216,7 @@ static struct search *search_of(const struct http_ask *a, const char **why)
 	struct search *q = mem_zalloc(sizeof *q);
 	q->words = mem_strdup(words);
 	q->domain = !*words ? NULL : at ? mailaddr_domain(q->words) : q->words;
-	q->address = at && at > words ? q->words : NULL;
+	q->address = at && at > words ? name_key(words) : NULL;
 	q->site = mem_strdup(http_ask_value(a, "site"));
 	q->transport = mem_strdup(http_ask_value(a, "transport"));
 	q->flow = mem_strdup(http_ask_value(a, "flow"));

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/suspend.h"
 #include "spool/spool.h"
@@ -64,7 +65,7 @@ static void log_suspension(const struct suspended *n, const char *state, const c
 static void flush_domain(struct destdb *db, const char *domain)
 {
 	struct spool_command *c = spool_command_new(SPOOL_FLUSH, db->sched->loop, db);
-	c->domain = mem_strdup(domain);
+	c->domain = name_key(domain);
 	db->edges.to_spool(db->edges.context, &c->note);
 }
 

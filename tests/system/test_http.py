@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import time
+import urllib.parse
 
 import pytest
 
@@ -261,6 +262,23 @@ def test_search_finds_senders_and_recipients(served):
     assert _ask(port, "/api/search?site=unknown.test")[0] == 404
     for wrong in ("", "?q=", "?q=x@", "?queue=none", "?queue=active&after=x!"):
         assert _ask(port, f"/api/search{wrong}")[0] == 400, wrong
+
+
+def test_mail_for_a_domain_is_found_and_explained_in_every_spelling(lab):
+    port = free_port()
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"}, queue={"minimal_backoff_time": "1h"})
+    relay = lab.relay(config.route_all_to(lab.sink(Rule("rcpt", "451 4.3.0 come again")).port))
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("me@sender.test", ["x@bücher.test"], mail_params=" SMTPUTF8")
+        client.send_mail("me@sender.test", ["y@xn--bcher-kva.test"])
+        client.send_mail("me@sender.test", ["x@bucher.test"])
+    wait_until(lambda: json.loads(relay.command("stats", "--json").stdout)['queue_messages{queue="deferred"}'] == 3, 60, "all to be put off")
+    for domain in ("bücher.test", "BÜCHER.Test", "XN--bcher-kva.test"):
+        assert f"{domain}: 2 messages for 2 recipients are deferred" in relay.command("explain", domain).stdout
+        for words, found in ((domain, 2), (f"x@{domain}", 1), (f"Y@{domain}", 1), (f"z@{domain}", 0)):
+            told = _object(port, f"/api/search?q={urllib.parse.quote(words)}")
+            assert told["found"] == len(told["messages"]) == found, told
 
 
 def test_the_shape_of_any_queue_and_of_its_senders(served):

@@ -87,6 +87,19 @@ static void keys_have_their_domains_in_that_form(void **state)
 	is_key("Login:Anna", "login:anna");
 }
 
+static void a_key_fits_each_spelling_of_its_name(void **state)
+{
+	(void)state;
+	assert_true(name_key_fits("xn--bcher-kva.test", "bücher.test"));
+	assert_true(name_key_fits("xn--bcher-kva.test", "BÜCHER.Test"));
+	assert_true(name_key_fits("xn--bcher-kva.test", "XN--Bcher-KVA.test"));
+	assert_true(name_key_fits("anna@xn--bcher-kva.test", "Anna@bücher.test"));
+	assert_true(name_key_fits("a.test", "A.test"));
+	assert_false(name_key_fits("xn--bcher-kva.test", "bucher.test"));
+	assert_false(name_key_fits("xn--bcher-kva.test", "a.bücher.test"));
+	assert_false(name_key_fits("bö@a.test", "bo@a.test"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +107,7 @@ int main(void)
 		cmocka_unit_test(ascii_passes_as_it_is),
 		cmocka_unit_test(what_has_no_such_form_stays),
 		cmocka_unit_test(keys_have_their_domains_in_that_form),
+		cmocka_unit_test(a_key_fits_each_spelling_of_its_name),
 	};
 	return RUN(tests);
 }

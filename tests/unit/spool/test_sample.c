@@ -96,6 +96,26 @@ static void what_does_not_fit_is_not_read(void **state)
 	sample_free(&s);
 }
 
+static void mail_for_a_domain_is_found_in_every_spelling(void **state)
+{
+	static const char *const asked[] = {"xn--bcher-kva.test", "bücher.test", "BÜCHER.test"};
+	(void)state;
+	store("s@a.test", "x@bücher.test");
+	store("s@a.test", "x@xn--bcher-kva.test");
+	store("s@bücher.test", "x@bucher.test");
+	store("s@a.test", "x@mücher.test");
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+		for (int senders = 0; senders < 2; senders++) {
+			struct sample *s = sample_new();
+			sample_want_domain(s, asked[i]);
+			s->senders = senders;
+			s->most = 1000;
+			ask(s);
+			assert_int_equal(s->fit, 2 + senders);
+			sample_free(&s);
+		}
+}
+
 static void the_mail_of_a_site_is_found_by_its_number(void **state)
 {
 	(void)state;
@@ -159,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HARNESS_TEST(a_long_queue_is_read_thinly_and_all_of_it_stood_for),
 		HARNESS_TEST(what_does_not_fit_is_not_read),
+		HARNESS_TEST(mail_for_a_domain_is_found_in_every_spelling),
 		HARNESS_TEST(the_mail_of_a_site_is_found_by_its_number),
 		HARNESS_TEST(long_envelopes_end_it_sooner),
 		HARNESS_TEST(an_empty_queue_has_nothing),
