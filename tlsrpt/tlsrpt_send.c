@@ -44,7 +44,10 @@ static void free_targets(struct tlsrpt_report *r)
 
 static bool all_have_it(const struct tlsrpt_report *r)
 {
-	return r->sent == (1u << r->ntarget) - 1;
+	for (int i = 0; i < r->ntarget; i++)
+		if (!tlsrpt_report_went_to(r, r->target[i].to))
+			return false;
+	return true;
 }
 
 /* Whatever was under way has ended. later: somebody is still to get it, or nobody knows. */
@@ -79,7 +82,7 @@ static void end_delivery(struct tlsrpt_report *r, int n, const char *failure)
 	assert(r->open > 0 && n < r->ntarget);
 	log_delivery(r, r->target[n].to, failure);
 	if (!failure)
-		r->sent |= 1u << n;
+		tlsrpt_report_add_sent(r, r->target[n].to);
 	if (--r->open == 0)
 		rest_report(r, !all_have_it(r));
 }
@@ -216,7 +219,7 @@ static void have_record(struct tlsrpt_report *r, const struct resolve *a)
 	r->step = TLSRPT_SENDING;
 	r->open = 1; /* until all have begun */
 	for (int i = 0; i < n; i++)
-		if (!(r->sent & 1u << i)) {
+		if (!tlsrpt_report_went_to(r, r->target[i].to)) {
 			r->open++;
 			send_to(r, i);
 		}

@@ -29,6 +29,9 @@ void tlsrpt_tally_drop(struct tlsrpt_tally *t, struct tlsrpt_report *r)
 	HASH_DEL(t->reports, r);
 	for (int i = 0; i < r->npolicy; i++)
 		free_policy(&r->policy[i]);
+	for (int i = 0; i < r->nsent; i++)
+		free(r->sent[i]);
+	free(r->sent);
 	free(r->policy);
 	free(r->key);
 	free(r);
@@ -56,6 +59,30 @@ struct tlsrpt_report *tlsrpt_tally_get(struct tlsrpt_tally *t, int64_t day, cons
 	r->day = day;
 	HASH_ADD_KEYPTR(hh, t->reports, r->key, strlen(r->key), r);
 	return r;
+}
+
+bool tlsrpt_report_went_to(const struct tlsrpt_report *r, const char *to)
+{
+	for (int i = 0; i < r->nsent; i++)
+		if (strcmp(r->sent[i], to) == 0)
+			return true;
+	return false;
+}
+
+static void forget_first_sent(struct tlsrpt_report *r)
+{
+	free(r->sent[0]);
+	memmove(r->sent, r->sent + 1, (size_t)--r->nsent * sizeof *r->sent);
+}
+
+void tlsrpt_report_add_sent(struct tlsrpt_report *r, const char *to)
+{
+	if (tlsrpt_report_went_to(r, to))
+		return;
+	if (r->nsent == TLSRPT_SENT_MAX)
+		forget_first_sent(r);
+	r->sent = mem_realloc(r->sent, (size_t)(r->nsent + 1) * sizeof *r->sent);
+	r->sent[r->nsent++] = mem_strdup(to);
 }
 
 struct tlsrpt_policy *tlsrpt_report_policy(struct tlsrpt_report *r, enum tls_result_policy policy,

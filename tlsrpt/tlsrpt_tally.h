@@ -20,6 +20,7 @@ enum {
 	TLSRPT_POLICIES_MAX = 8,
 	TLSRPT_DETAILS_MAX = 40,
 	TLSRPT_RECIPIENTS_MAX = 8, /* of one report */
+	TLSRPT_SENT_MAX = 64,	   /* of them, in the records of all attempts */
 	DAY_S = 86400,
 };
 
@@ -54,7 +55,8 @@ struct tlsrpt_report {
 	/* of tlsrpt_send.c: */
 	struct tlsrpt *tlsrpt;
 	enum tlsrpt_step step;
-	unsigned sent; /* bits: to which of the record's recipients */
+	int nsent;
+	char **sent;   /* recipients that have it: the record may be another at the next attempt */
 	int64_t due_s; /* the system's clock: when it is tried next; 0: not settled yet */
 	int64_t wait_s;
 	int ntarget, open; /* recipients; attempts under way */
@@ -71,6 +73,11 @@ void tlsrpt_tally_add(struct tlsrpt_tally *, int64_t day, const struct tls_resul
 
 struct tlsrpt_report *tlsrpt_tally_get(struct tlsrpt_tally *, int64_t day, const char *domain);
 /* Made where there is none. NULL: there are too many. */
+
+bool tlsrpt_report_went_to(const struct tlsrpt_report *,
+			   const char *to); /* has this recipient got it? */
+void tlsrpt_report_add_sent(struct tlsrpt_report *, const char *to);
+/* This one has it. Of too many the first is forgotten. */
 
 struct tlsrpt_policy *tlsrpt_report_policy(struct tlsrpt_report *, enum tls_result_policy,
 					   const char *text);

@@ -36,7 +36,9 @@ static void write_policy(const struct tlsrpt_policy *p, struct buf *to)
 void tlsrpt_text_write(const struct tlsrpt_tally *t, struct buf *to)
 {
 	for (const struct tlsrpt_report *r = t->reports; r; r = r->hh.next) {
-		buf_printf(to, "report %lld %s %u\n", (long long)r->day, r->domain, r->sent);
+		buf_printf(to, "report %lld %s 0\n", (long long)r->day, r->domain);
+		for (int i = 0; i < r->nsent; i++)
+			buf_printf(to, "sent %s\n", r->sent[i]);
 		for (int i = 0; i < r->npolicy; i++)
 			write_policy(&r->policy[i], to);
 	}
@@ -79,17 +81,19 @@ static void settle_policy(struct reading *r)
 static void read_report(struct reading *r, const char *line)
 {
 	long long day;
-	unsigned sent;
 	char domain[256];
 	settle_policy(r);
 	r->report = NULL;
 	r->into = NULL;
 	r->successes = -1;
-	if (sscanf(line, "report %lld %255s %u", &day, domain, &sent) == 3 &&
-	    conf_host_good(domain))
+	if (sscanf(line, "report %lld %255s", &day, domain) == 2 && conf_host_good(domain))
 		r->report = tlsrpt_tally_get(r->tally, day, domain);
-	if (r->report)
-		r->report->sent = sent;
+}
+
+static void read_sent(struct reading *r, const char *to)
+{
+	if (r->report && *to)
+		tlsrpt_report_add_sent(r->report, to);
 }
 
 static void read_policy(struct reading *r, const char *line)
@@ -143,6 +147,8 @@ static void read_line(struct reading *r, const char *line)
 {
 	if (strncmp(line, "report ", 7) == 0)
 		read_report(r, line);
+	else if (strncmp(line, "sent ", 5) == 0)
+		read_sent(r, line + 5);
 	else if (strncmp(line, "policy ", 7) == 0)
 		read_policy(r, line);
 	else if (strncmp(line, "text ", 5) == 0)

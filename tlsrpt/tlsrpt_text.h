@@ -1,6 +1,7 @@
 /* tlsrpt_text.h - the counts as text, kept over restarts.
  *
- *	report 20779 a.test 0			day since 1970, domain, to whom it was sent (bits)
+ *	report 20779 a.test 0			day since 1970, domain; the number is always 0
+ *	sent https://a.test/tls			who has it, a line each
  *	policy sts 12 1				policy, successes, failures
  *	text version: STSv1			the policy, a line for each of its own
  *	detail certificate-expired 1 mx.a.test 192.0.2.1 192.0.2.9 its certificate ...

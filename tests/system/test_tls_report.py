@@ -173,6 +173,25 @@ def test_what_can_not_be_handed_over_is_tried_again(world):
     assert len(relay.events("tls_report", result="sent")) == 2
 
 
+def test_a_record_in_another_order_at_the_next_attempt_leaves_nobody_out(world):
+    relay, noon = world.relay, int(-time.time() % DAY) + DAY // 2
+    world.policies.post_status = 503
+    _set_clock(relay, noon)
+    world.send("good")
+    world.became("sent", "good")
+    _set_clock(relay, noon + DAY // 2 + 5 * 3600)
+    relay.wait_event("tls_report", 60, result="failed")
+    relay.wait_event("tls_report", 60, result="sent", to="tls@good.test")
+    first, last = re.search("rua=(.*),(.*)\"", world.records["good"]).groups()
+    world.records["good"] = world.records["good"].replace(f"{first},{last}", f"{last},{first}")
+    world.set_ids({"good": "1"})
+    world.policies.post_status = 200
+    relay.restart()
+    relay.wait_event("tls_report", 60, result="sent", to=re.compile("^https:"))
+    assert len(relay.events("tls_report", result="sent")) == 2
+    assert len(_reports_to(world, GOOD, "good")) == 1
+
+
 # Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
 # how the report calls what came of it.
 OTHER_KEY = f"3 1 1 {'ab' * 32}"

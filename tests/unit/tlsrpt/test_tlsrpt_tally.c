@@ -81,18 +81,39 @@ static void what_is_written_is_read_again(void **state)
 	    "is for b.test, not for mx.a.test\nx");
 	add(&t, "a.test", TLS_RESULT_STS_FETCH, NULL, NULL);
 	add(&t, "b.test", TLS_RESULT_FAILED, "mx.b.test", NULL);
-	tlsrpt_tally_get(&t, DAY, "b.test")->sent = 5;
+	tlsrpt_report_add_sent(tlsrpt_tally_get(&t, DAY, "b.test"), "tls@b.test");
+	tlsrpt_report_add_sent(tlsrpt_tally_get(&t, DAY, "b.test"), "https://b.test/tls");
 	tlsrpt_text_write(&t, &first);
 	tlsrpt_text_read(&again, buf_cstr(&first));
 	tlsrpt_text_write(&again, &second);
 	assert_string_equal(buf_cstr(&first), buf_cstr(&second));
 	assert_non_null(strstr(buf_cstr(&first), "detail certificate-host-mismatch 1 mx.a.test "
 						 "0.0.0.0 - is for b.test, not for mx.a.test\n"));
-	assert_int_equal(tlsrpt_tally_get(&again, DAY, "b.test")->sent, 5);
+	assert_true(tlsrpt_report_went_to(tlsrpt_tally_get(&again, DAY, "b.test"),
+					  "https://b.test/tls"));
+	assert_false(tlsrpt_report_went_to(tlsrpt_tally_get(&again, DAY, "a.test"),
+					   "https://b.test/tls"));
 	tlsrpt_tally_fini(&t);
 	tlsrpt_tally_fini(&again);
 	buf_fini(&first);
 	buf_fini(&second);
+}
+
+static void who_has_a_report_is_known_by_name_and_bounded(void **state)
+{
+	struct tlsrpt_tally t = {0};
+	struct tlsrpt_report *r = tlsrpt_tally_get(&t, DAY, "a.test");
+	char to[40];
+	(void)state;
+	for (int i = 0; i < 2 * (TLSRPT_SENT_MAX + 3); i++) {
+		snprintf(to, sizeof to, "tls@d%d.test", i / 2);
+		tlsrpt_report_add_sent(r, to);
+	}
+	assert_int_equal(r->nsent, TLSRPT_SENT_MAX);
+	assert_false(tlsrpt_report_went_to(r, "tls@d2.test"));
+	assert_true(tlsrpt_report_went_to(r, "tls@d3.test"));
+	assert_true(tlsrpt_report_went_to(r, to));
+	tlsrpt_tally_fini(&t);
 }
 
 static void lines_that_are_none_are_passed_over(void **state)
@@ -116,6 +137,7 @@ int main(void)
 		cmocka_unit_test(results_are_counted_by_kind),
 		cmocka_unit_test(each_level_is_bounded_and_nothing_is_lost),
 		cmocka_unit_test(what_is_written_is_read_again),
+		cmocka_unit_test(who_has_a_report_is_known_by_name_and_bounded),
 		cmocka_unit_test(lines_that_are_none_are_passed_over),
 	};
 	return RUN(tests);
