@@ -247,13 +247,22 @@ static void park_overdue(struct site *s)
 	verdict_unref(why);
 }
 
-/* Dead, but nothing is left whose probe could bring it back: what died has gone from its hosts. */
+/* One is in service, such as one that was resumed or that the DNS has added; or nothing is left whose probe could
+ * bring the site back. */
+static bool needs_no_probe(const struct site *s)
+{
+	bool all_up = true;
+	for (int i = 0; i < s->nhost; i++) {
+		if (!site_host_out(&s->hosts[i]))
+			return true;
+		all_up &= s->hosts[i].host->state == HOST_UP;
+	}
+	return all_up;
+}
+
 static bool dead_for_nothing(const struct site *s)
 {
-	for (int i = 0; i < s->nhost; i++)
-		if (s->hosts[i].host->state != HOST_UP)
-			return false;
-	return window_dead(&s->window) && !s->db->bind_early;
+	return window_dead(&s->window) && !s->db->bind_early && needs_no_probe(s);
 }
 
 void site_see_to_health(struct site *s)

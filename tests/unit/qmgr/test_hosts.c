@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
+#include "base/address.h"
+#include "qmgr/dest/suspend.h"
+
 static const char two_hosts[] = "10 mx1.test 192.0.2.1, 10 mx2.test 192.0.2.2";
 
 static void a_connection_that_never_is_ready_leaves_the_mail_where_it_was(void **state)
@@ -380,6 +383,67 @@ static void the_window_grows_with_good_deliveries_up_to_its_limit(void **state)
 	assert_int_equal(opened.n, 8);
 }
 
+/* Its window is closed, and its one host is out. */
+static struct site *begin_dead(void)
+{
+	begin("");
+	send_many(20);
+	while (opened.n > 0)
+		lose(open_at(0), "refused");
+	struct site *s = site_named("mx.test");
+	assert_int_equal(s->health, SITE_DEAD);
+	return s;
+}
+
+static void answer_with_two_addresses(void)
+{
+	struct resolve *r = take_question("a.test");
+	r->host = mem_zalloc(sizeof *r->host);
+	r->nhost = 1;
+	*r->host = (struct resolve_host){.name = mem_strdup("mx.test"), .preference = 10};
+	for (const char *const *at = (const char *const[]){"192.0.2.1", "192.0.2.2", NULL}; *at;
+	     at++)
+		address_parse(*at, 0, &r->host->address[r->host->naddress++]);
+	r->note.type = RESOLVE_ANSWER;
+	post(&r->note);
+	settle();
+}
+
+static void a_dead_site_lives_again_with_an_address_that_the_dns_adds(void **state)
+{
+	(void)state;
+	struct site *s = begin_dead();
+	reload("");
+	send_mail(21, "x@a.test");
+	answer_with_two_addresses();
+	assert_int_equal(s->health, SITE_ALIVE);
+	assert_true(opened.n > 0);
+	for (int i = 0; i < opened.n; i++)
+		assert_string_equal(inet_ntoa(open_at(i)->address.in.sin_addr), "192.0.2.2");
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+}
+
+static void a_dead_site_lives_again_with_a_host_that_is_resumed(void **state)
+{
+	(void)state;
+	begin("");
+	suspend_begin(&q->db, "192.0.2.2", SUSPEND_HOST, 0);
+	for (uint64_t id = 1; id <= 20; id++)
+		send_mail(id, "x@a.test");
+	answer("a.test", two_hosts);
+	struct site *s = site_named("mx1.test,mx2.test");
+	while (opened.n > 0)
+		lose(open_to("mx1.test"), "refused");
+	assert_int_equal(s->health, SITE_DEAD);
+	suspend_end(&q->db, "192.0.2.2");
+	qmgr_thread_settle(q);
+	assert_int_equal(s->health, SITE_ALIVE);
+	assert_true(opened_to("mx2.test") > 0);
+	assert_int_equal(opened_to("mx1.test"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -393,6 +457,8 @@ int main(void)
 		TEST(a_cohort_of_failures_makes_a_site_dead),
 		TEST(a_site_with_a_ready_connection_does_not_die_of_those_refused),
 		TEST(a_dead_site_lives_again_as_at_first_when_a_probe_is_ready),
+		TEST(a_dead_site_lives_again_with_an_address_that_the_dns_adds),
+		TEST(a_dead_site_lives_again_with_a_host_that_is_resumed),
 		TEST(a_host_that_refuses_a_sixth_connection_narrows_the_window_only),
 		TEST(a_restart_of_the_server_does_not_kill_its_site),
 		TEST(a_host_has_no_more_connections_than_its_limit),
