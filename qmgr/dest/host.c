@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/host.h"
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,6 +166,15 @@ void host_carried(struct host *h)
 	if (h->told)
 		h->failures = 0;
 	h->told = false;
+}
+
+const char *host_terms(const struct host *h)
+{
+	char where[ADDRESS_WHERE_MAX];
+	int address = snprintf(NULL, 0, "%s:%d", address_where(&h->address, where),
+			       address_port(&h->address));
+	assert((size_t)address < strlen(h->key));
+	return h->key + address;
 }
 
 void host_paced(struct host *h, double rate, int64_t since_ms, struct verdict *why)

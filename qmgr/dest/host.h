@@ -175,6 +175,9 @@ bool host_worked(struct host *, int64_t now_ms);
 
 void host_carried(struct host *); /* mail came to a verdict there */
 
+const char *host_terms(const struct host *);
+/* The part of its key behind its address: how a connection is made to it, and as whom. As long as the host. */
+
 void host_paced(struct host *, double rate, int64_t since_ms, struct verdict *why);
 /* So many deliveries a second a site found it to let through; 0: any. For other nodes. */
 

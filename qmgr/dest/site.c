@@ -67,16 +67,22 @@ static void drop_hosts(struct site *s)
 	free(s->hosts);
 }
 
-/* Where it leads another host has come, which must prove something else. */
+/* Where it leads another host has come, which must prove something else; or its address is none of the site's any
+ * more, and no other has the same terms. Of addresses that take turns in the DNS the terms are the same. */
 static bool is_overtaken(const struct site *s, const struct host *h)
 {
-	for (const struct site_host *it = s->hosts; it < s->hosts + s->nhost; it++)
-		if (it->host != h && strcmp(it->host->peer, h->peer) == 0)
-			return !site_host_of(s, h);
-	return false;
+	bool same_terms = false;
+	if (site_host_of(s, h))
+		return false;
+	for (const struct site_host *it = s->hosts; it < s->hosts + s->nhost; it++) {
+		if (strcmp(it->host->peer, h->peer) == 0)
+			return true;
+		same_terms |= strcmp(host_terms(it->host), host_terms(h)) == 0;
+	}
+	return !same_terms;
 }
 
-/* Connections whose host has proven itself to TLSA records of before, which is not what is asked for now. */
+/* Connections whose host was asked to prove something else than is asked for now, or knows us by another login. */
 static void end_overtaken(struct site *s, struct list *conns)
 {
 	list_each (link, tmp, conns) {

@@ -137,8 +137,8 @@ struct site *site_get(struct destdb *, struct transport *, const char *relays, c
 /* relays: as site_name_key() takes them. */
 
 void site_set_hosts(struct site *, struct site_host *, int n);
-/* Takes the array, what hangs on it and its references. Connections to an address that must prove something
- * else now end. */
+/* Takes the array, what hangs on it and its references. Connections end to an address that must prove something
+ * else now, and to one that is not among them if it has other terms than they (host_terms()). */
 
 static inline void site_touch(struct site *s)
 {

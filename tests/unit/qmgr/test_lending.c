@@ -271,6 +271,46 @@ static void a_connection_to_a_backup_is_not_borrowed_while_a_better_host_is_in_s
 	assert_int_equal(delivery_of_mail(2)->connection, open_to("back.test")->connection);
 }
 
+/* The idle connection is to 192.0.2.1, and the domain's host has another address now. */
+static void begin_moved(const char *before, const char *after)
+{
+	begin_idle(before);
+	reload(after);
+	pass_time(6000);
+	send_to(2, "a.test", "10 mx.a.test 192.0.2.7");
+}
+
+static void is_given_anew(void)
+{
+	assert_true(was_told_to_end(open_at(0)));
+	assert_int_equal(given.n, 0);
+	ready(open_at(1), 1);
+	assert_int_equal(given_at(0)->connection, open_at(1)->connection);
+}
+
+static void after_a_reload_that_demands_tls_one_to_an_address_of_before_ends(void **state)
+{
+	(void)state;
+	begin_moved("transport smtp { tls = none }", "transport smtp { tls = required }");
+	is_given_anew();
+}
+
+static void so_does_one_with_the_source_address_of_before(void **state)
+{
+	(void)state;
+	begin_moved("", "transport smtp { source_address = 192.0.2.99 }");
+	is_given_anew();
+}
+
+static void one_to_an_address_of_before_goes_on_where_nothing_else_has_changed(void **state)
+{
+	(void)state;
+	begin_moved("", "");
+	assert_int_equal(ending.n, 0);
+	assert_int_equal(opened.n, 1);
+	assert_int_equal(given_at(0)->connection, open_at(0)->connection);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -292,6 +332,9 @@ int main(void)
 		TEST(one_with_other_tls_has_other_connections),
 		TEST(sites_that_overlap_share_what_they_have_in_common),
 		TEST(a_connection_to_a_backup_is_not_borrowed_while_a_better_host_is_in_service),
+		TEST(after_a_reload_that_demands_tls_one_to_an_address_of_before_ends),
+		TEST(so_does_one_with_the_source_address_of_before),
+		TEST(one_to_an_address_of_before_goes_on_where_nothing_else_has_changed),
 	};
 	return RUN(tests);
 }
