@@ -246,7 +246,8 @@
 	P(duration, connection_idle_timeout, "5s", 0, DAYS(1), RELOAD, "",                         \
 	  "A connection without work is closed after this time.")                                  \
 	P(duration, connection_max_age, "5m", 0, DAYS(1), RELOAD, "",                              \
-	  "A connection is closed at this age. 0: no limit.")                                      \
+	  "A connection is closed at this age, or after its first message if that is later. "      \
+	  "0: no limit.")                                                                          \
 	P(number, connection_max_messages, "1000", 0, 1000000, RELOAD, "",                         \
 	  "A connection is closed after this many messages. 0: no limit.")                         \
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A connection that never carried anything is left a moment for its first delivery, even where idle
- * ones are closed at once. */
+ * ones are closed at once, and however old it was when the host let it be ready. */
 enum { FIRST_IDLE_MS = 1000 };
 
 static void on_event(void *owner, enum stream_event);
@@ -330,13 +330,21 @@ static bool is_worn(const struct connection *c)
 	return c->closing || (c->most > 0 && c->given >= c->most);
 }
 
-static void become_ready(struct connection *c)
+static void limit_age(struct connection *c)
 {
 	int64_t age_ms = c->open->transport->connection_max_age;
+	int64_t end_ms = c->began_ms + age_ms;
+	int64_t least_ms = c->given == 0 ? c->began_ms + c->setup_ms + FIRST_IDLE_MS : 0;
+	if (age_ms > 0)
+		timer_start(&c->worker->loop->timers, &c->age,
+			    end_ms > least_ms ? end_ms : least_ms);
+}
+
+static void become_ready(struct connection *c)
+{
 	connection_keep_to(c, c->engine.can.mail_max);
 	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
-	if (age_ms > 0)
-		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
+	limit_age(c);
 	timer_stop(&c->worker->loop->timers, &c->silent);
 	if (!c->engine.secure) {
 		metrics_add(METRIC_tls_client_clear, 1);
@@ -495,9 +503,11 @@ void connection_give(struct connection *c, struct delivery *d)
 	assert(loop_is_ours(c->worker->loop) && d->nrcpt > 0);
 	if (gone_stale(c))
 		engine_lost(&c->engine, "it has spoken or gone unasked");
-	if (c->given == 0)
+	bool first = c->given++ == 0;
+	if (first) {
 		d->setup_ms = c->setup_ms;
-	c->given++;
+		limit_age(c);
+	}
 	engine_give(&c->engine, d);
 	settle_connection(c);
 }

@@ -200,6 +200,27 @@ static void a_connection_has_its_age(void **state)
 	closed(true, NULL);
 }
 
+enum { AGE_MS = 2 };
+
+static void serve_late(struct host *h)
+{
+	const struct timespec longer = {.tv_nsec = 5 * AGE_MS * 1000000};
+	nanosleep(&longer, NULL);
+	serve_pipelined(h);
+}
+
+static void one_that_is_older_than_that_when_it_is_ready_carries_a_message(void **state)
+{
+	(void)state;
+	transport->connection_max_age = AGE_MS;
+	serve_with(serve_late);
+	open_connection(1);
+	assert_true(ready().setup_ms > AGE_MS);
+	give(1, 10);
+	back(VERDICT_SENT);
+	closed(true, NULL);
+}
+
 static void serve_tls(struct host *h)
 {
 	host_greets(h, "250-host.test\r\n250 STARTTLS\r\n");
@@ -386,6 +407,7 @@ int main(void)
 		T(idle_connections_are_closed),
 		T(a_connection_carries_its_number_of_messages),
 		T(a_connection_has_its_age),
+		T(one_that_is_older_than_that_when_it_is_ready_carries_a_message),
 		T(tls_is_used_where_it_is_offered_and_resumed),
 		T(broken_tls_is_done_without),
 		T(broken_tls_is_a_deferral_where_it_is_required),
