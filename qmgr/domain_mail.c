@@ -74,6 +74,24 @@ static void hold_recipients(struct entry *e, const char *domain, struct verdict 
 	e->n = left;
 }
 
+void domain_mail_hold_entry(struct entry *e)
+{
+	const struct message *m = message_of_work(e->peer->job->work);
+	const struct destdb *db = &m->qmgr->db;
+	for (uint32_t i = 0; db->suspended && !m->verifying && i < e->n;) {
+		const char *address = m->work.envelope->rcpt[e->recipient[i]].address;
+		const char *domain = mailaddr_domain(address);
+		if (!suspend_covers_domain(db, domain)) {
+			i++;
+			continue;
+		}
+		struct verdict *why =
+			suspend_verdict("domain", suspend_domain_until_ms(db, domain));
+		hold_recipients(e, domain, why);
+		verdict_unref(why);
+	}
+}
+
 static bool has_any(const struct peer *p, const char *domain)
 {
 	const struct envelope *env = p->job->work->envelope;
@@ -126,5 +144,4 @@ void domain_mail_hold(struct qmgr *q, const char *domain)
 	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		hold_of_site(q, s, domain, why);
 	verdict_unref(why);
-	qmgr_thread_settle(q);
 }

@@ -16,6 +16,10 @@ bool domain_mail_goes_to(const struct qmgr *, const char *domain, const struct s
 /* By MX, as far as it has been looked up, or by the configuration's route. */
 
 void domain_mail_hold(struct qmgr *, const char *domain);
-/* Mail that waits here for a connection goes back to the queue, without an attempt counted; on one it goes on. */
+/* Mail that waits here for a connection goes back to the queue, without an attempt counted; on one it goes on. The
+ * sites look again when the thread settles. */
+
+void domain_mail_hold_entry(struct entry *);
+/* The same of what came back from a connection: recipients of domains that are suspended leave it. */
 
 #endif

@@ -9,6 +9,7 @@
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
+#include "qmgr/domain_mail.h"
 #include "qmgr/flow_command.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
@@ -181,6 +182,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	const struct destdb_thread thread = {.settle = settle_thread,
 					     .take = delivered_take,
 					     .defer = delivered_defer,
+					     .hold = domain_mail_hold_entry,
 					     .record = delivered_record,
 					     .overdue = work_is_overdue,
 					     .check = check_work,

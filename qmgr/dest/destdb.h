@@ -90,6 +90,10 @@ struct destdb_thread {
 	/* All recipients of the entry have this verdict, without a delivery; none stays in it. untried: it
 	 * counts as no attempt. */
 
+	void (*hold)(struct entry *);
+	/* An entry is back, and would wait for another connection: recipients of domains that the operator has suspended are put
+	 * off, and stay in it no more. */
+
 	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
 	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
 

@@ -493,6 +493,53 @@ static void what_was_said_last_of_its_end_holds(void **state)
 	assert_string_equal(q->db.suspended->name, "a.test");
 }
 
+/* Two recipients of one site are in flight, and the domain of one is suspended. */
+static struct delivery *begin_in_flight(void)
+{
+	begin("route \"*\" { relay = { \"[192.0.2.1]\" } }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	envelope_add(e, "y@b.test");
+	arrive(e);
+	answer("192.0.2.1", "0 192.0.2.1 192.0.2.1");
+	ready(open_at(0), 1);
+	assert_int_equal(given_at(0)->nrcpt, 2);
+	suspend_begin(&q->db, "a.test", SUSPEND_DOMAIN, 0);
+	return given_at(0);
+}
+
+static void only_the_other_goes_on(void)
+{
+	while (opened.n > 0 && given.n == 0)
+		pass_time(1000);
+	assert_int_equal(given_at(0)->nrcpt, 1);
+	assert_string_equal(given_at(0)->rcpt[0].address, "y@b.test");
+	done(given_at(0), VERDICT_SENT);
+	serve();
+	assert_int_equal(nkept, 1);
+	assert_string_equal(kept[0].envelope->rcpt[0].last->text,
+			    "the domain is suspended by the operator");
+	assert_int_equal(kept[0].envelope->rcpt[0].tries, 0);
+}
+
+static void what_comes_back_untouched_for_a_suspended_domain_is_put_off(void **state)
+{
+	(void)state;
+	put_back(begin_in_flight());
+	only_the_other_goes_on();
+}
+
+static void what_is_to_be_tried_again_at_the_pace_likewise(void **state)
+{
+	(void)state;
+	struct delivery *d = begin_in_flight();
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		d->rcpt[i].verdict =
+			verdict_answering(VERDICT_AT_RCPT, VERDICT_DEFERRED, 450, "4.7.28",
+					  "mx.test[192.0.2.1]:25", "slow down");
+	back(d);
+	only_the_other_goes_on();
+}
+
 static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void **state)
 {
 	(void)state;
@@ -652,6 +699,8 @@ int main(void)
 		TEST(mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume),
 		TEST(a_suspension_that_has_an_end_ends_by_itself),
 		TEST(what_was_said_last_of_its_end_holds),
+		TEST(what_comes_back_untouched_for_a_suspended_domain_is_put_off),
+		TEST(what_is_to_be_tried_again_at_the_pace_likewise),
 		TEST(mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume),
 		TEST(at_most_a_quarter_of_a_transports_connections_are_probes),
 		TEST(an_urgent_message_has_its_site_probed_at_once_and_no_other),
