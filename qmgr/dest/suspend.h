@@ -95,7 +95,7 @@ void suspend_free(struct destdb *);
 
 bool suspend_begin(struct destdb *, const char *name, enum suspend_kind, int64_t until_ms);
 /* until_ms: wall clock; 0: until it is resumed. False: it was suspended, and what was said last holds; or the time is
- * over. */
+ * over. A name that means something else than before is suspended as that, and no more as what it meant. */
 
 bool suspend_end(struct destdb *, const char *name);
 bool suspend_end_one(struct destdb *, const char *name, enum suspend_kind);

@@ -118,12 +118,33 @@ static struct suspended *add_suspended(struct destdb *db, const char *name, enum
 	return n;
 }
 
+static bool named_apart(enum suspend_kind kind)
+{
+	return kind == SUSPEND_PROVIDER || kind == SUSPEND_FLOW;
+}
+
+/* The name meant something else when it was suspended before: what was said then of its end holds no more. */
+static void forget_former(struct destdb *db, const char *name, enum suspend_kind kind)
+{
+	struct suspended *n, *tmp;
+	HASH_ITER(hh, db->suspended, n, tmp)
+	{
+		if (n->kind == kind || named_apart(n->kind) || strcasecmp(n->name, name) != 0)
+			continue;
+		if (suspend_means_domains(n) && kind != SUSPEND_DOMAIN && kind != SUSPEND_ANY)
+			flush_domain(db, n->name);
+		suspend_forget(db, n);
+	}
+}
+
 bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind, int64_t until_ms)
 {
 	struct suspended *n = suspend_find(db, name, kind);
 	bool news = !n;
 	if ((n && n->until_ms == until_ms) || (until_ms && until_ms <= clock_wall_ms()))
 		return false;
+	if (!named_apart(kind))
+		forget_former(db, name, kind);
 	if (news)
 		n = add_suspended(db, name, kind);
 	n->until_ms = until_ms;
@@ -148,17 +169,12 @@ static bool suspension_means(const struct destdb *db, const struct suspended *n,
 	return false;
 }
 
-static bool named_apart(const struct suspended *n)
-{
-	return n->kind == SUSPEND_PROVIDER || n->kind == SUSPEND_FLOW;
-}
-
 bool suspend_end(struct destdb *db, const char *name)
 {
 	bool any = false;
 	struct suspended *n, *tmp;
 	HASH_ITER(hh, db->suspended, n, tmp)
-	if (!named_apart(n) && suspension_means(db, n, name)) {
+	if (!named_apart(n->kind) && suspension_means(db, n, name)) {
 		end_one(db, n, NULL);
 		any = true;
 	}

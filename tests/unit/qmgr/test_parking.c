@@ -493,6 +493,50 @@ static void what_was_said_last_of_its_end_holds(void **state)
 	assert_string_equal(q->db.suspended->name, "a.test");
 }
 
+/* Domains whose mail in the queue was said to be due, since it was asked last. */
+static int count_flushed(void)
+{
+	int n = 0;
+	for (int i = 0; i < told.n;) {
+		if (told.note[i]->type != SPOOL_COMMAND) {
+			i++;
+			continue;
+		}
+		struct spool_command *c = take(&told, i);
+		n += c->op == SPOOL_FLUSH;
+		spool_command_free(&c);
+	}
+	return n;
+}
+
+static void it_holds_though_the_name_means_something_else_by_then(void **state)
+{
+	static const enum suspend_kind kinds[] = {SUSPEND_ANY, SUSPEND_SITE, SUSPEND_DOMAIN,
+						  SUSPEND_HOST, SUSPEND_ANY};
+	(void)state;
+	begin("");
+	suspend_begin(&q->db, "mx.test", SUSPEND_PROVIDER, 0);
+	suspend_begin(&q->db, "mx.test", SUSPEND_FLOW, 0);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		suspend_begin(&q->db, "mx.test", kinds[i], i % 2 ? clock_wall_ms() + 2000 : 0);
+		assert_int_equal(HASH_COUNT(q->db.suspended), 3);
+		assert_non_null(suspend_find(&q->db, "mx.test", kinds[i]));
+	}
+	assert_int_equal(count_flushed(), 2); /* what was held for a domain of that name */
+	assert_true(suspend_end(&q->db, "mx.test"));
+	assert_int_equal(count_flushed(), 1);
+	suspend_begin(&q->db, "MX.test", SUSPEND_ANY, 0);
+	send_many(1);
+	struct site *s = site_named("mx.test");
+	assert_int_equal(s->health, SITE_SUSPENDED);
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE, clock_wall_ms() + 2000);
+	assert_int_equal(count_flushed(), 1);
+	pass_time(1999);
+	assert_int_equal(s->health, SITE_SUSPENDED);
+	pass_time(1);
+	assert_int_equal(s->health, SITE_ALIVE);
+}
+
 /* Two recipients of one site are in flight, and the domain of one is suspended. */
 static struct delivery *begin_in_flight(void)
 {
@@ -699,6 +743,7 @@ int main(void)
 		TEST(mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume),
 		TEST(a_suspension_that_has_an_end_ends_by_itself),
 		TEST(what_was_said_last_of_its_end_holds),
+		TEST(it_holds_though_the_name_means_something_else_by_then),
 		TEST(what_comes_back_untouched_for_a_suspended_domain_is_put_off),
 		TEST(what_is_to_be_tried_again_at_the_pace_likewise),
 		TEST(mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume),
