@@ -64,7 +64,7 @@ static void apply_conf(struct qmgr *q, struct conf *conf)
 	}
 	struct site *s, *next;
 	HASH_ITER(hh, q->db.sites, s, next)
-	site_touch(s); /* its limits may be wider now */
+	site_configure(s);
 	if (conf->authorities != old->authorities || conf->tls.minimum != old->tls.minimum)
 		conns_end_proven(&q->db);
 	q->router_due = q->sched.reader_due = true;

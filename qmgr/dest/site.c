@@ -118,6 +118,13 @@ void site_wake_at(struct site *s, int64_t at_ms)
 		timer_start(&s->db->sched->loop->timers, &s->wake, at_ms);
 }
 
+void site_configure(struct site *s)
+{
+	if (!site_pace_wanted(s))
+		site_pace_forget(s);
+	site_touch(s); /* its limits may be wider */
+}
+
 void site_reset(struct site *s, bool everywhere)
 {
 	for (int i = 0; i < s->nhost; i++) {

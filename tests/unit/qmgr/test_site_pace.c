@@ -193,6 +193,21 @@ static void where_all_is_refused_for_long_the_others_wait_in_the_queue(void **st
 	asked_back(note, 0, 0);
 }
 
+static void a_reload_that_wants_no_pace_ends_it(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(20);
+	ready(open_at(0), 1);
+	slow_down(given_at(0));
+	for (int i = opened.n - 1; i >= 0; i--)
+		ready(open_at(i), 1);
+	assert_int_equal(given.n, 0);
+	reload("transport smtp { pace = false }");
+	assert_true(site_pace_rate(the_site()) <= 0);
+	assert_true(given.n > 1);
+}
+
 static void greylisting_and_full_mailboxes_are_their_messages(void **state)
 {
 	(void)state;
@@ -326,6 +341,7 @@ int main(void)
 		TEST(one_that_says_421_to_mail_is_asked_like_one_that_says_it_at_the_greeting),
 		TEST(without_a_pace_it_backs_off_all_the_same),
 		TEST(where_all_is_refused_for_long_the_others_wait_in_the_queue),
+		TEST(a_reload_that_wants_no_pace_ends_it),
 		TEST(greylisting_and_full_mailboxes_are_their_messages),
 		TEST(what_is_said_to_eight_of_different_senders_is_the_hosts),
 		TEST(of_one_sender_it_may_be_the_sender),
