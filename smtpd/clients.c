@@ -133,10 +133,21 @@ static void tell_cluster(struct clients *t, struct client *c, const struct conf_
 	free(key);
 }
 
+/* A client that used up a narrower rate, before a reload, does not wait for that under this one. Several nodes may have let pass
+ * more than there was room for, before they knew of each other: that is waited for. */
+static void forget_narrower(const struct clients *t, struct client *c, const struct conf_rate *r,
+			    int64_t now_us)
+{
+	int64_t per_us = r->per_ms * 1000, most_us = now_us + (t->to_cluster ? 2 : 1) * per_us;
+	if (c->connects.next_us > most_us)
+		c->connects.next_us = most_us - per_us;
+}
+
 static enum clients_answer judge_rate(struct clients *t, struct client *c,
 				      const struct conf_listener *limits, int64_t now_us)
 {
 	struct conf_rate rate = gcra_part(&limits->client_rate_limit, t->parts);
+	forget_narrower(t, c, &rate, now_us);
 	bool room = gcra_due_us(&c->connects, &rate, gcra_burst_us(&rate)) <= now_us;
 	if (room)
 		gcra_count(&c->connects, &rate, now_us);

@@ -197,8 +197,11 @@ void provider_leave(struct site *s)
 
 void provider_configure(struct destdb *db)
 {
-	for (struct provider *p = db->providers; p; p = p->hh.next)
+	for (struct provider *p = db->providers; p; p = p->hh.next) {
 		p->settings = settings_of(db->sched->conf, p->name);
+		if (p->settings)
+			pace_cap(&p->pace, &p->settings->rate, destdb_now_ms(db));
+	}
 	for (struct site *s = db->sites; s; s = s->hh.next)
 		provider_join(s);
 }

@@ -120,9 +120,11 @@ void site_wake_at(struct site *s, int64_t at_ms)
 
 void site_configure(struct site *s)
 {
+	window_keep_to_limit(&s->window, s->queue.transport->settings);
+	site_cap_rate(s);
 	if (!site_pace_wanted(s))
 		site_pace_forget(s);
-	site_touch(s); /* its limits may be wider */
+	site_touch(s);
 }
 
 void site_reset(struct site *s, bool everywhere)

@@ -211,6 +211,7 @@ site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate let
 bool site_rate_shared(const struct site *); /* with other nodes */
 void site_count_delivery(struct site *);    /* for its rate: one begins, and waits no more */
 void site_delivery_ended(struct site *);    /* for its delay */
+void site_cap_rate(struct site *);	    /* both are others now: so far ahead at most */
 
 void site_reserve(struct site *);
 /* Where the rate is shared: want deliveries reserved, if it has mail and will soon have none. */

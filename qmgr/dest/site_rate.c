@@ -88,6 +88,15 @@ void site_count_delivery(struct site *s)
 	site_reserve(s);
 }
 
+void site_cap_rate(struct site *s)
+{
+	int64_t now_ms = destdb_now_ms(s->db);
+	int64_t most_ms = now_ms + s->queue.transport->settings->destination_rate_delay;
+	pace_cap(&s->pace, rate_of(s), now_ms);
+	if (s->delay_until_ms > most_ms)
+		s->delay_until_ms = most_ms;
+}
+
 void site_delivery_ended(struct site *s)
 {
 	if (site_one_at_a_time(s))

@@ -342,6 +342,8 @@ void source_configure(struct destdb *db)
 	for (struct source *o = db->sources; o; o = o->hh.next) {
 		o->settings = conf_source_find(c, o->name);
 		o->missing[0] = o->missing[1] = (struct source_missing){0};
+		if (o->settings)
+			pace_cap(&o->pace, &o->settings->rate, destdb_now_ms(db));
 	}
 	if (db->sources || c->nsource > 0)
 		have_moved(db, NULL, NULL);

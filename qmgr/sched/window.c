@@ -13,6 +13,13 @@ void window_revive(struct window *w, const struct conf_transport *t)
 	window_init(w, t);
 }
 
+void window_keep_to_limit(struct window *w, const struct conf_transport *t)
+{
+	int64_t limit = t->destination_concurrency_limit;
+	if (limit > 0 && w->concurrency > limit)
+		w->concurrency = (int)limit;
+}
+
 static double feedback_of(const struct conf_feedback *f, int concurrency)
 {
 	switch (f->form) {
@@ -42,9 +49,7 @@ void window_on_success(struct window *w, const struct conf_transport *t, int bus
 		w->failure = 0;
 		w->success -= 1;
 	}
-	int64_t limit = t->destination_concurrency_limit;
-	if (limit > 0 && w->concurrency > limit)
-		w->concurrency = (int)limit;
+	window_keep_to_limit(w, t);
 }
 
 void window_narrow(struct window *w, const struct conf_transport *t)

@@ -24,6 +24,9 @@ void window_init(struct window *, const struct conf_transport *);
 void window_revive(struct window *, const struct conf_transport *);
 /* A dead site may be tried again: as at first. */
 
+void window_keep_to_limit(struct window *, const struct conf_transport *);
+/* The settings are others now. */
+
 void window_on_success(struct window *, const struct conf_transport *, int busy);
 /* Count one delivery that did not fail in connection or handshake, while `busy` connections of the
  * site were in use. */

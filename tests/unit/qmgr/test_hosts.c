@@ -383,6 +383,22 @@ static void the_window_grows_with_good_deliveries_up_to_its_limit(void **state)
 	assert_int_equal(opened.n, 8);
 }
 
+/* Its window is wider than what it may have for another reason. */
+static void a_limit_that_a_reload_lowers_holds_at_once(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 20 host_connection_limit = 8 }");
+	send_many(100);
+	for (int i = 0; i < 8; i++)
+		ready(open_at(i), 1);
+	assert_int_equal(given.n, 8);
+	reload("transport smtp { destination_concurrency_limit = 3 host_connection_limit = 8 }");
+	for (int i = 0; i < 10; i++) {
+		done(given_at(0), VERDICT_SENT);
+		assert_int_equal(given.n, i < 5 ? 7 - i : 3);
+	}
+}
+
 /* Its window is closed, and its one host is out. */
 static struct site *begin_dead(void)
 {
@@ -470,6 +486,7 @@ int main(void)
 		TEST(an_idle_connection_ends_when_another_site_wants_one),
 		TEST(a_busy_connection_ends_after_its_turn_when_an_older_message_wants_one),
 		TEST(the_window_grows_with_good_deliveries_up_to_its_limit),
+		TEST(a_limit_that_a_reload_lowers_holds_at_once),
 	};
 	return RUN(tests);
 }

@@ -159,6 +159,50 @@ static void a_clone_has_a_rate_of_its_own(void **state)
 	finish(NULL);
 }
 
+/* One is sent, and the next would wait for an hour. How long it does after the reload. */
+static int64_t wait_after(const char *before, const char *after)
+{
+	begin(before);
+	for (uint64_t id = 1; id <= 2; id++)
+		send_mail(id, "x@dest.test");
+	answer("dest.test", "10 mx.test 192.0.2.1");
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	pass_time(2000);
+	assert_int_equal(given.n, 0);
+	int64_t began_ms = clock_ms;
+	reload(after);
+	while (given.n == 0 && clock_ms < began_ms + 7200000)
+		pass_time(100);
+	int64_t waited_ms = clock_ms - began_ms;
+	finish(NULL);
+	return waited_ms;
+}
+
+static void a_rate_that_a_reload_widens_holds_at_once(void **state)
+{
+	static const char *const hour[] = {
+		"transport smtp { destination_rate = \"1/h\" }",
+		"transport smtp { destination_rate_delay = 1h }",
+		"provider big { mx = { mx.test } rate = \"1/h\" }",
+		"source a { address = { \"192.0.2.10\" } rate = \"1/h\" } "
+		"transport smtp { sources = { a } }",
+	};
+	static const char *const second[] = {
+		"transport smtp { destination_rate = \"1/s\" }",
+		"transport smtp { destination_rate_delay = 1s }",
+		"provider big { mx = { mx.test } rate = \"1/s\" }",
+		"source a { address = { \"192.0.2.10\" } rate = \"1/s\" } "
+		"transport smtp { sources = { a } }",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof hour / sizeof *hour; i++) {
+		assert_in_range(wait_after(hour[i], second[i]), 0, 1000);
+		assert_in_range(wait_after(hour[i], hour[i]), 3597000, 3600000);
+	}
+	assert_in_range(wait_after(hour[0], ""), 0, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_destination_with_a_delay_gets_one_at_a_time),
 		cmocka_unit_test(a_rate_outlasts_the_mail_that_it_was_kept_for),
 		cmocka_unit_test(a_clone_has_a_rate_of_its_own),
+		cmocka_unit_test(a_rate_that_a_reload_widens_holds_at_once),
 	};
 	return RUN(tests);
 }

@@ -78,6 +78,19 @@ static void connections_come_as_often_as_the_rate_says(void **state)
 	assert_int_equal(enter("192.0.2.2", &limits, 5251000), CLIENTS_WELCOME);
 }
 
+static void what_came_under_a_narrower_rate_makes_nobody_wait(void **state)
+{
+	(void)state;
+	struct conf_listener limits = {.client_rate_limit = {.events = 2, .per_ms = 3600000}};
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(enter("192.0.2.1", &limits, 5000000),
+				 i < 2 ? CLIENTS_WELCOME : CLIENTS_TOO_OFTEN);
+	limits.client_rate_limit = (struct conf_rate){.events = 4, .per_ms = 1000};
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(enter("192.0.2.1", &limits, 5000000),
+				 i < 4 ? CLIENTS_WELCOME : CLIENTS_TOO_OFTEN);
+}
+
 static struct sharing_spent *said;
 
 static void hear(void *context, struct note *note)
@@ -172,6 +185,7 @@ int main(void)
 		TEST(each_client_has_its_connections),
 		TEST(a_client_has_all_addresses_of_its_network),
 		TEST(connections_come_as_often_as_the_rate_says),
+		TEST(what_came_under_a_narrower_rate_makes_nobody_wait),
 		TEST(a_rate_is_that_of_all_nodes),
 		TEST(totals_of_others_are_passed_over),
 		TEST(away_from_the_others_each_has_its_part),
