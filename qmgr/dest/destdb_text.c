@@ -39,7 +39,7 @@ static void put_site(struct buf *to, const struct remembered *r)
 	fields_put_number(to, "apart", !r->mixed);
 	fields_put_number(to, "window", r->concurrency);
 	fields_put_number(to, "at", r->at_ms);
-	fields_put_number(to, "pace", (int64_t)(r->pace * HOST_PACE_UNIT));
+	fields_put_number(to, "pace", host_pace_units(r->pace));
 	if (r->pace > 0) {
 		fields_put_number(to, "since", r->since_ms);
 		fields_put_number(to, "refused", r->refused_ms);

@@ -177,6 +177,12 @@ const char *host_terms(const struct host *h)
 	return h->key + address;
 }
 
+int64_t host_pace_units(double rate)
+{
+	int64_t n = (int64_t)(rate * HOST_PACE_UNIT);
+	return rate > 0 && n == 0 ? 1 : n;
+}
+
 void host_paced(struct host *h, double rate, int64_t since_ms, struct verdict *why)
 {
 	verdict_ref(why); /* before the other goes: it may be the same */

@@ -178,6 +178,9 @@ void host_carried(struct host *); /* mail came to a verdict there */
 const char *host_terms(const struct host *);
 /* The part of its key behind its address: how a connection is made to it, and as whom. As long as the host. */
 
+int64_t host_pace_units(double rate);
+/* As it is kept, and told: a slow one is one unit, for 0 says that there is none. */
+
 void host_paced(struct host *, double rate, int64_t since_ms, struct verdict *why);
 /* So many deliveries a second a site found it to let through; 0: any. For other nodes. */
 

@@ -62,7 +62,7 @@ static void put_pipeline(struct buf *to, const struct host *h)
 
 static void put_pace(struct buf *to, const struct host *h)
 {
-	fields_put_number(to, "pace", (int64_t)(h->pace.rate * HOST_PACE_UNIT));
+	fields_put_number(to, "pace", host_pace_units(h->pace.rate));
 	if (h->pace.rate <= 0)
 		return;
 	fields_put_number(to, "since", h->pace.since_ms);

@@ -21,7 +21,7 @@ static int64_t earned_depth(const struct host *h)
 
 static int64_t pace_of(const struct host *h)
 {
-	return (int64_t)(h->pace.rate * HOST_PACE_UNIT);
+	return host_pace_units(h->pace.rate);
 }
 
 static void keep_speed(struct host *h)

@@ -5,6 +5,7 @@
 #include "base/address.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/host_text.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 
@@ -257,6 +258,33 @@ static void the_window_of_a_site_that_was_collected_is_known_to_its_successor(vo
 	assert_int_equal(site_named("mx.test")->window.concurrency, 9);
 }
 
+static void a_pace_however_slow_is_one(void **state)
+{
+	(void)state;
+	begin("");
+	struct remembered *r = remembered_add(&q->db, "smtp mx.test", 0, clock_wall_ms());
+	r->pace = 1.0 / 4096;
+	r->since_ms = r->refused_ms = clock_wall_ms();
+	restart(1000);
+	send_many(3);
+	assert_true(site_pace_asks(site_named("mx.test")));
+}
+
+static void to_other_nodes_likewise(void **state)
+{
+	(void)state;
+	struct buf told_of_it;
+	begin("");
+	buf_init(&told_of_it);
+	struct host *h = host_of("192.0.2.1");
+	host_paced(h, 1.0 / 4096, clock_wall_ms(), NULL);
+	host_text_put(&told_of_it, h, FACT_PACE);
+	host_paced(h, 0, 0, NULL);
+	host_text_read(h, FACT_PACE, buf_cstr(&told_of_it));
+	assert_true(h->pace.rate > 0);
+	buf_fini(&told_of_it);
+}
+
 static void what_the_operator_has_suspended_stays_so(void **state)
 {
 	(void)state;
@@ -485,6 +513,8 @@ int main(void)
 		TEST(a_window_wider_than_it_may_be_now_is_forgotten),
 		TEST(a_dead_window_and_one_as_at_first_are_not_kept),
 		TEST(the_window_of_a_site_that_was_collected_is_known_to_its_successor),
+		TEST(a_pace_however_slow_is_one),
+		TEST(to_other_nodes_likewise),
 		TEST(what_the_operator_has_suspended_stays_so),
 		TEST(a_suspension_ends_when_it_was_to_whatever_is_restarted),
 		TEST(a_host_that_nothing_is_known_of_is_not_written),
