@@ -218,6 +218,13 @@ void envelope_came_from(struct envelope *e, const char *user, const char *client
 	e->client = client ? mem_strdup(client) : NULL;
 }
 
+bool envelope_wants_word(const struct envelope *e, const struct recipient *r)
+{
+	bool by = e->sender[0] && !(r->notify & NOTIFY_NEVER) &&
+		  (e->by & (ENVELOPE_BY_NOTIFY | ENVELOPE_BY_TRACE));
+	return by || (r->notify & NOTIFY_SUCCESS);
+}
+
 uint32_t envelope_open(const struct envelope *e)
 {
 	uint32_t n = 0;

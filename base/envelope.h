@@ -146,6 +146,9 @@ void envelope_let_go(struct envelope *, int64_t now_ms);
 void envelope_came_from(struct envelope *, const char *user, const char *client);
 /* Either may be NULL. */
 
+bool envelope_wants_word(const struct envelope *, const struct recipient *);
+/* Its sender may have to be told that it has gone to a host: for NOTIFY=SUCCESS, or for DELIVERBY. */
+
 uint32_t envelope_open(const struct envelope *);
 /* How many recipients are not done. */
 

@@ -12,12 +12,18 @@
 
 enum { AT_ONCE = 2 };
 
-/* A verdict on what was done, or may have been, is recorded before anything else happens to the message. */
-static void record_verdict(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
+/* A verdict on what was done, or may have been, is recorded before anything else happens to the message; and
+ * with it that nothing is owed for it, since nobody could tell that after a crash: what the host said it would confirm is
+ * known now only. */
+static void record_verdict(struct spool_delivered *note, const struct message *m,
+			   uint32_t recipient, struct verdict *v)
 {
+	const struct envelope *e = m->work.envelope;
 	if (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT)
 		return;
 	note->of[note->n].recipient = recipient;
+	note->of[note->n].settled = v->class == VERDICT_SENT && !m->owed[recipient] &&
+				    envelope_wants_word(e, &e->rcpt[recipient]);
 	note->of[note->n++].verdict = verdict_ref(v);
 }
 
@@ -75,10 +81,10 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 			 const struct outcome_context *context, struct spool_delivered *note)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
-	record_verdict(note, recipient, v);
 	outcome_apply(m, recipient, v, context);
+	record_verdict(note, m, recipient, v);
 	if (v->class == VERDICT_IN_DOUBT && judge_doubt(m, recipient, context))
-		record_verdict(note, recipient, r->last);
+		record_verdict(note, m, recipient, r->last);
 }
 
 static void remember_last(struct site *s, struct verdict *v)
@@ -161,12 +167,12 @@ void delivered_record(struct site *s, struct entry *e, struct verdict *const *ve
 	struct message *m = message_of_work(e->peer->job->work);
 	struct outcome_context context = {.site = s, .transport = s->queue.transport};
 	struct spool_delivered *note = new_record(m, e->n);
-	for (uint32_t i = 0; i < e->n; i++)
-		if (verdict[i]->class == VERDICT_SENT)
-			record_verdict(note, e->recipient[i], verdict[i]);
-	post_record(s, note);
-	for (uint32_t i = 0; i < e->n; i++)
+	for (uint32_t i = 0; i < e->n; i++) {
 		outcome_apply(m, e->recipient[i], verdict[i], &context);
+		if (verdict[i]->class == VERDICT_SENT)
+			record_verdict(note, m, e->recipient[i], verdict[i]);
+	}
+	post_record(s, note);
 	pool_free(e->peer->job, e->n);
 	e->n = 0;
 }

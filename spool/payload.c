@@ -356,6 +356,13 @@ bool payload_get_synced(const void *data, size_t len, uint64_t *offset)
 	return true;
 }
 
+static void put_pair(struct buf *b, uint32_t recipient, uint32_t verdict)
+{
+	verdicts_put_number(b, recipient);
+	verdicts_put_number(b, verdict);
+}
+
+/* A pair that is there twice is settled: who does not know that reads the same verdict again, of the same attempt. */
 void payload_put_delivery(struct buf *b, const struct spool_delivered *d, uint32_t generation)
 {
 	struct verdicts table;
@@ -365,10 +372,15 @@ void payload_put_delivery(struct buf *b, const struct spool_delivered *d, uint32
 		verdicts_add(&table, d->of[i].verdict);
 	verdicts_end(&table);
 	verdicts_again(&table);
-	verdicts_put_number(b, d->n);
+	uint32_t pairs = d->n;
+	for (uint32_t i = 0; i < d->n; i++)
+		pairs += d->of[i].settled;
+	verdicts_put_number(b, pairs);
 	for (uint32_t i = 0; i < d->n; i++) {
-		verdicts_put_number(b, d->of[i].recipient);
-		verdicts_put_number(b, verdicts_add(&table, d->of[i].verdict));
+		uint32_t verdict = verdicts_add(&table, d->of[i].verdict);
+		put_pair(b, d->of[i].recipient, verdict);
+		if (d->of[i].settled)
+			put_pair(b, d->of[i].recipient, verdict);
 	}
 }
 
@@ -379,6 +391,19 @@ struct spool_delivered *payload_get_delivery(uint64_t id, const void *data, size
 		return NULL;
 	*generation = (uint32_t)get_le(data, 4);
 	return payload_get_delivery_1(id, (const uint8_t *)data + 4, len - 4);
+}
+
+/* Takes a reference of its own on the verdict. */
+static void take_pair(struct spool_delivered *d, uint32_t recipient, struct verdict *v)
+{
+	bool again =
+		d->n > 0 && d->of[d->n - 1].recipient == recipient && d->of[d->n - 1].verdict == v;
+	if (again) {
+		d->of[d->n - 1].settled = true;
+		return;
+	}
+	d->of[d->n].recipient = recipient;
+	d->of[d->n++].verdict = verdict_ref(v);
 }
 
 struct spool_delivered *payload_get_delivery_1(uint64_t id, const void *data, size_t len)
@@ -393,14 +418,12 @@ struct spool_delivered *payload_get_delivery_1(uint64_t id, const void *data, si
 		d = mem_zalloc(sizeof *d + pairs * sizeof d->of[0]);
 		d->id = id;
 	}
-	for (; ok && d->n < pairs; d->n += ok) {
+	for (uint64_t i = 0; ok && i < pairs; i++) {
 		uint32_t recipient = (uint32_t)cursor_number(&c, 4);
 		uint32_t verdict = (uint32_t)cursor_number(&c, 4);
 		ok = verdict < n;
-		if (ok) {
-			d->of[d->n].recipient = recipient;
-			d->of[d->n].verdict = verdict_ref(table[verdict]);
-		}
+		if (ok)
+			take_pair(d, recipient, table[verdict]);
 	}
 	verdicts_free(table, n);
 	if (!ok && d) {
@@ -428,11 +451,12 @@ void delivered_apply(const struct spool_delivered *d, struct envelope *e)
 		/* One that was in doubt may be judged at once: that is the same attempt. */
 		r->tries += i == 0 || d->of[i - 1].recipient != d->of[i].recipient;
 		/* A failure is recorded when its report is stored; of a delivery that the sender
-		 * wants confirmed, the confirmation may be missing. */
+		 * wants to know of, the report may be missing. */
 		enum verdict_class class = r->last->class;
 		if (class == VERDICT_IN_DOUBT && r->doubts < RECIPIENT_DOUBTS_MAX)
 			r->doubts++;
-		r->done = class == VERDICT_FAILED ||
-			  (class == VERDICT_SENT && !(r->notify & NOTIFY_SUCCESS));
+		r->done =
+			class == VERDICT_FAILED ||
+			(class == VERDICT_SENT && (d->of[i].settled || !envelope_wants_word(e, r)));
 	}
 }

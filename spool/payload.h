@@ -75,6 +75,6 @@ bool payload_get_synced(const void *, size_t len, uint64_t *offset);
 void delivered_free(struct spool_delivered *);
 void delivered_apply(const struct spool_delivered *, struct envelope *);
 /* Count it into the envelope. A recipient is done once its message is sent, unless its sender asked
- * to be told of that; whoever has failed is not done until the bounce is written. */
+ * to be told of that, and may not have been; whoever has failed is not done until the bounce is written. */
 
 #endif

@@ -119,8 +119,8 @@ void spool_store_free(struct spool_store **); /* one that was never posted; NULL
 /* A message to work on: posted to the loop named in spool_new(). Each takes one credit.
  *
  * After a crash it may hold recipients that are not done and whose last verdict is final all the
- * same: failed, or sent with NOTIFY=SUCCESS. Only what is owed to the sender is left to do for
- * them; they are not to be attempted again. */
+ * same: failed, or sent, and the sender may have to be told (envelope_wants_word()). Only what is owed
+ * to the sender is left to do for them; they are not to be attempted again. */
 struct spool_arrival {
 	struct note note;
 	struct envelope *envelope;
@@ -137,6 +137,7 @@ struct spool_delivered {
 	uint32_t n;
 	struct {
 		uint32_t recipient;	 /* index in the envelope */
+		bool settled;		 /* sent, and nothing is owed to the sender for that */
 		struct verdict *verdict; /* a reference */
 	} of[];
 };

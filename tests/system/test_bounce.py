@@ -2,6 +2,7 @@
 """Reports to the sender: who gets one, when, and what it says."""
 
 import re
+import threading
 
 import pytest
 
@@ -149,6 +150,27 @@ def test_success_is_reported_as_relayed_where_the_host_reports_nothing(lab):
     assert fields["action"] == "relayed" and fields["status"].startswith("2.")
     assert report.returned.type == "text/rfc822-headers"
     office.silence(1)
+
+
+def test_what_the_host_confirms_itself_is_not_reported_after_a_restart(lab):
+    gate = threading.Event()
+    office = Office(lab)
+    slow, other = lab.sink(Rule("rcpt", gate=gate, times=1)), lab.sink(extensions=("PIPELINING",))
+    office.relay.config.routes["slow.test"] = {"relay": [f"[{LOOPBACK}]:{slow.port}"]}
+    office.relay.config.routes["other.test"] = {"relay": [f"[{LOOPBACK}]:{other.port}"]}
+    office.relay.write_config()
+    assert office.relay.command("reload").returncode == 0
+    office.send(("a@dest.test", " NOTIFY=SUCCESS"), ("b@other.test", " NOTIFY=SUCCESS"), "to@slow.test")
+    office.relay.wait_event("sent", to="a@dest.test")
+    office.relay.wait_event("sent", to="b@other.test")
+    office.relay.stop()
+    gate.set()
+    office.relay.start()
+    report = office.report()
+    assert [fields["final-recipient"] for fields in report.recipients] == ["rfc822;b@other.test"]
+    assert report.recipients[0]["action"] == "relayed"
+    wait_until(lambda: len(office.relay.events("done")) == 2, what="the end")  # its, and that of the report
+    assert len(office.mailbox.messages) == 1
 
 
 def test_only_the_header_is_returned_when_the_sender_wants_no_more(lab):

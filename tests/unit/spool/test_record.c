@@ -290,6 +290,48 @@ static void who_wants_to_know_of_success_is_not_done_by_it(void **state)
 	envelope_free(&e);
 }
 
+/* A host that confirms deliveries itself has it: nothing is owed, and that is known when it is read again. */
+static void what_is_settled_is_done_by_it(void **state)
+{
+	(void)state;
+	struct envelope *e = harness_envelope(4);
+	e->rcpt[0].notify = e->rcpt[3].notify = NOTIFY_SUCCESS;
+	struct spool_delivered *d = delivery(2);
+	verdict_unref(d->of[0].verdict);
+	d->of[0].verdict = verdict_ref(d->of[1].verdict); /* 0 and 3 sent, by one transaction, */
+	d->of[1].settled = true;			  /* and one of them is settled */
+	struct buf b;
+	buf_init(&b);
+	payload_put_delivery(&b, d, 5);
+	uint32_t generation;
+	struct spool_delivered *again =
+		payload_get_delivery(99, buf_data(&b), buf_len(&b), &generation);
+	assert_int_equal(again->n, 2);
+	delivered_apply(again, e);
+	assert_false(e->rcpt[0].done);
+	assert_true(e->rcpt[3].done);
+	assert_int_equal(e->rcpt[3].tries, 1);
+	delivered_free(d);
+	delivered_free(again);
+	buf_fini(&b);
+	envelope_free(&e);
+}
+
+static void who_wants_to_know_where_mail_with_a_time_has_gone_is_not_done_by_it(void **state)
+{
+	(void)state;
+	struct envelope *e = harness_envelope(4);
+	struct spool_delivered *d = delivery(2);
+	e->by = ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE;
+	delivered_apply(d, e);
+	assert_false(e->rcpt[3].done);
+	e->by = ENVELOPE_BY_RETURN;
+	delivered_apply(d, e);
+	assert_true(e->rcpt[3].done);
+	delivered_free(d);
+	envelope_free(&e);
+}
+
 static void a_payload_cut_anywhere_is_refused(void **state)
 {
 	(void)state;
@@ -421,6 +463,9 @@ int main(void)
 		cmocka_unit_test(recipients_of_one_transaction_share_their_verdict_on_disk),
 		cmocka_unit_test(a_delivery_comes_back),
 		cmocka_unit_test(who_wants_to_know_of_success_is_not_done_by_it),
+		cmocka_unit_test(what_is_settled_is_done_by_it),
+		cmocka_unit_test(
+			who_wants_to_know_where_mail_with_a_time_has_gone_is_not_done_by_it),
 		cmocka_unit_test(a_payload_cut_anywhere_is_refused),
 		cmocka_unit_test(a_payload_with_any_bit_flipped_does_no_harm),
 		cmocka_unit_test(a_record_head_with_any_bit_flipped_but_its_flags_is_refused),
