@@ -444,7 +444,7 @@
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
 	  "What to do after these attempts. bounce: return it with a text that says so; delivered: count it as delivered.") \
 	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
-	  "Reports in a time, all together. A message that fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	  "Reports in a time, all together. A message that is to be reported beyond it stays in the queue, and is reported later; whoever has failed, or has it, is not tried again. Empty: no limit.") \
 	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
 	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \

@@ -195,9 +195,11 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 void outcome_owe(struct message *m, uint32_t recipient)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
-	bool sent = r->last->class == VERDICT_SENT;
-	r->done = sent;
-	owe_report(m, recipient, sent ? REPORT_RELAYED : REPORT_FAILED);
+	r->done = r->last->class == VERDICT_SENT;
+	if (!r->done)
+		owe_report(m, recipient, REPORT_FAILED);
+	else if (envelope_wants_word(m->work.envelope, r))
+		m->owed[recipient] = REPORT_RELAYED + 1;
 }
 
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)

@@ -277,14 +277,17 @@ static void forget_warning(struct envelope *e)
 		e->warned = false;
 }
 
-/* Nothing that a report was owed for is recorded: the next round comes to it again. */
+/* Nothing that a report is owed for is taken as done: the next round comes to it again, though not to the delivery. */
 static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 {
 	struct envelope *e = m->work.envelope;
 	int64_t now_ms = clock_wall_ms();
-	for (uint32_t i = 0; i < e->nrcpt; i++)
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (m->owed[i] == REPORT_DELAYED + 1)
 			forget_warning(e);
+		if (m->owed[i] == REPORT_RELAYED + 1)
+			e->rcpt[i].done = false;
+	}
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms)

@@ -360,3 +360,24 @@ def test_reports_beyond_the_rate_wait_and_none_is_lost(lab):
     relay.wait_event("done", count=12)
     about = [Report(message.content).recipients[0]["final-recipient"] for message in sink.messages]
     assert len(set(about)) == 6
+
+
+def test_word_of_what_was_sent_waits_for_the_rate_and_is_not_lost(lab):
+    queue = {"minimal_backoff_time": "100ms", "maximal_backoff_time": "100ms", "bounce_address_rate": "1/h"}
+    office = Office(lab, queue=queue, extensions=("PIPELINING",))
+    for number in range(3):
+        office.send((f"a{number}@dest.test", " NOTIFY=SUCCESS"))
+    office.relay.wait_event("sent", count=3, to=re.compile("dest.test"))
+    office.mailbox.wait_messages(1)
+    office.relay.wait_event("done", count=2)  # one report, and what it is about
+    assert len(office.relay.command("queue", "list", "--json").stdout.splitlines()) == 2
+    office.relay.config.queue["bounce_address_rate"] = ""
+    office.relay.write_config()
+    assert office.relay.command("reload").returncode == 0
+    assert office.relay.command("queue", "flush", "--all").returncode == 0
+    office.mailbox.wait_messages(3)
+    office.relay.wait_event("done", count=6)
+    reports = [Report(message.content).recipients[0] for message in office.mailbox.messages]
+    assert sorted(fields["final-recipient"] for fields in reports) == [f"rfc822;a{number}@dest.test" for number in range(3)]
+    assert {fields["action"] for fields in reports} == {"relayed"}
+    assert len(office.world.messages) == 3

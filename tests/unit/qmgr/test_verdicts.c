@@ -66,6 +66,28 @@ static void when_the_report_is_refused_the_message_is_kept(void **state)
 	is_released(1);
 }
 
+static void when_the_report_of_what_was_sent_is_refused_it_is_owed_on(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->rcpt[0].notify = NOTIFY_SUCCESS;
+	envelope_add(e, "y@a.test");
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 2, VERDICT_SENT);
+	stored(next_told(SPOOL_STORE), false);
+	e = is_kept(1);
+	assert_false(e->rcpt[0].done);
+	assert_true(e->rcpt[1].done);
+	arrive(e);
+	assert_int_equal(given.n, 0);
+	stored(next_told(SPOOL_STORE), true);
+	is_released(1);
+}
+
 static void a_refused_report_does_not_warn_the_sender_again(void **state)
 {
 	(void)state;
@@ -260,6 +282,7 @@ int main(void)
 		TEST(what_is_deferred_is_kept_until_its_time),
 		TEST(what_fails_is_reported_before_it_is_recorded),
 		TEST(when_the_report_is_refused_the_message_is_kept),
+		TEST(when_the_report_of_what_was_sent_is_refused_it_is_owed_on),
 		TEST(a_refused_report_does_not_warn_the_sender_again),
 		TEST(a_bounce_is_not_bounced),
 		TEST(a_bounce_that_fails_is_reported_to_the_postmaster_and_no_further),
