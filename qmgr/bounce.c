@@ -11,6 +11,8 @@
 
 enum { RETURN_PIECE = 32 << 10 };
 
+static const char untried[] = "not tried yet: it waits for its turn";
+
 bool bounce_wants(const struct recipient *r, enum report_kind kind)
 {
 	if (r->notify & NOTIFY_NEVER)
@@ -38,10 +40,15 @@ static bool owes_any(const struct report *r, enum report_kind kind)
 	return false;
 }
 
-/* Addresses beyond ASCII need the international forms of all three parts (RFC 6533). */
+/* Addresses beyond ASCII need the international form of the part that names them (RFC 6533): an alias may lead to
+ * such a one from mail that is not international. */
 static bool is_international(const struct report *r)
 {
-	return r->original->smtputf8;
+	const struct envelope *e = r->original;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (r->owed[i] && report_beyond_ascii(e->rcpt[i].address))
+			return true;
+	return e->smtputf8;
 }
 
 static const char *boundary_text(const struct report *r, char text[64])
@@ -97,8 +104,8 @@ static void write_words(const struct report *r, struct buf *to, enum report_kind
 			report_folded(to, "    ", "host %s said:", v->host);
 		if (v && v->code)
 			report_folded(to, "    ", "%d %s", v->code, v->text);
-		else if (v)
-			report_folded(to, "    ", "%s", v->text);
+		else
+			report_folded(to, "    ", "%s", v ? v->text : untried);
 	}
 	buf_puts(to, "\r\n");
 }
@@ -123,30 +130,37 @@ static void write_notice(const struct report *r, struct buf *to)
 		"does not confirm deliveries.\r\n");
 }
 
+/* What was not tried yet is late for no other reason than its time. */
+static void write_attempt(struct buf *to, const struct verdict *v)
+{
+	char date[REPORT_DATE];
+	buf_printf(to, "Status: %s\r\n", v ? v->dsn : "4.4.7");
+	if (!v) {
+		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", untried);
+		return;
+	}
+	if (v->host[0])
+		report_mta(to, v->host);
+	if (v->code)
+		report_folded(to, "", "Diagnostic-Code: smtp; %d %s", v->code, v->text);
+	else
+		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
+	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
+}
+
 static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 {
 	static const char *const action[] = {[REPORT_FAILED] = "failed",
 					     [REPORT_DELAYED] = "delayed",
 					     [REPORT_RELAYED] = "relayed"};
 	const struct recipient *rcpt = &r->original->rcpt[i];
-	const struct verdict *v = rcpt->last;
 	char date[REPORT_DATE];
 	buf_puts(to, "\r\n");
 	report_orcpt(to, rcpt->orcpt);
 	buf_printf(to, "Final-Recipient: %s;%s\r\n", is_international(r) ? "utf-8" : "rfc822",
 		   rcpt->address);
 	buf_printf(to, "Action: %s\r\n", action[r->owed[i] - 1]);
-	buf_printf(to, "Status: %s\r\n", v ? v->dsn : "5.0.0");
-	if (!v)
-		return;
-	if (v->host[0])
-		report_folded(to, "", "Remote-MTA: dns; %.*s", (int)strcspn(v->host, "[: "),
-			      v->host);
-	if (v->code)
-		report_folded(to, "", "Diagnostic-Code: smtp; %d %s", v->code, v->text);
-	else
-		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
-	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
+	write_attempt(to, rcpt->last);
 	if (is_owed(r, i, REPORT_DELAYED))
 		buf_printf(to, "Will-Retry-Until: %s\r\n", report_date(r->expires_ms, date));
 }
@@ -216,10 +230,11 @@ static void write_original(const struct report *r, struct buf *to)
 		     (int64_t)r->content->size <= r->size_max;
 	if (whole)
 		start_part(r, to, "Undelivered message",
-			   is_international(r) ? "message/global" : "message/rfc822");
+			   r->original->smtputf8 ? "message/global" : "message/rfc822");
 	else
 		start_part(r, to, "Header of the message",
-			   is_international(r) ? "message/global-headers" : "text/rfc822-headers");
+			   r->original->smtputf8 ? "message/global-headers"
+						 : "text/rfc822-headers");
 	size_t before = buf_len(to);
 	int64_t most = r->size_max > RETURN_PIECE ? r->size_max : RETURN_PIECE;
 	if (!append_content(r, to, whole ? (int64_t)r->content->size : most)) {

@@ -21,7 +21,7 @@ struct report {
 	const char *to;	     /* the sender; or postmaster, for a bounce that failed */
 	const char *hostname;
 	int64_t size_max;   /* bytes of the original that are returned; more: its header only */
-	int64_t expires_ms; /* wall clock; said in a delay report */
+	int64_t expires_ms; /* wall clock; said in a delay report: it is not tried any more then */
 	int64_t now_ms;	    /* wall clock */
 	uint64_t id;	    /* of the report */
 };

@@ -108,6 +108,17 @@ static bool by_is_told(const struct message *m, const struct recipient *r,
 	return e->sender[0] && !(r->notify & NOTIFY_NEVER) && (lost || (e->by & ENVELOPE_BY_TRACE));
 }
 
+static void owe_word_of_sent(struct message *m, uint32_t recipient,
+			     const struct outcome_context *context)
+{
+	if (context->discarded)
+		return;
+	if (!context->dsn_passed_on)
+		owe_report(m, recipient, REPORT_RELAYED);
+	if (by_is_told(m, &m->work.envelope->rcpt[recipient], context))
+		m->owed[recipient] = REPORT_RELAYED + 1;
+}
+
 /* A copy for an archive is tried again whatever is said of it, until the operator wants it no more. NULL:
  * the verdict is good as it is. */
 static struct verdict *never_given_up(const struct envelope *e, const struct verdict *v)
@@ -182,10 +193,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 			   clock_wall_ms());
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
-		if (!context->dsn_passed_on)
-			owe_report(m, recipient, REPORT_RELAYED);
-		if (by_is_told(m, r, context))
-			m->owed[recipient] = REPORT_RELAYED + 1;
+		owe_word_of_sent(m, recipient, context);
 	} else if (v->class == VERDICT_FAILED) {
 		owe_report(m, recipient, REPORT_FAILED);
 	}

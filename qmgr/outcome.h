@@ -18,6 +18,7 @@ struct outcome_context {
 	bool by_passed_on;		   /* and in RFC 2852 */
 	const struct verdict *cause; /* of a verdict of our own, the last attempt's; or NULL */
 	bool untried;		     /* its site is dead: no attempt was made, none is counted */
+	bool discarded; /* by the operator's order: it has gone to nobody, of whom a report could tell */
 };
 
 void outcome_apply(struct message *, uint32_t recipient, struct verdict *,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/report_text.h"
 
+#include "base/address.h"
 #include "base/mailaddr.h"
 
 #include <stdarg.h>
@@ -47,6 +48,26 @@ void report_folded(struct buf *b, const char *indent, const char *fmt, ...)
 		rest += len;
 		rest += strspn(rest, " ");
 	}
+}
+
+bool report_beyond_ascii(const char *s)
+{
+	while (*s && (unsigned char)*s < 128)
+		s++;
+	return *s;
+}
+
+/* "mx.a.test[192.0.2.1]:25" is called by its name; of a host that has none that is its address. */
+void report_mta(struct buf *b, const char *host)
+{
+	char name[ADDRESS_PEER_MAX];
+	union address address;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(host, "[ "), host);
+	if (address_parse(name, 0, &address))
+		report_folded(b, "", "Remote-MTA: dns; [%s%s]", strchr(name, ':') ? "IPv6:" : "",
+			      name);
+	else
+		report_folded(b, "", "Remote-MTA: dns; %.*s", (int)strcspn(name, ":"), name);
 }
 
 void report_orcpt(struct buf *b, const char *orcpt)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { REPORT_DATE = 48, REPORT_LINE_MAX = 76 };
@@ -18,6 +19,11 @@ void report_folded(struct buf *, const char *indent, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* One logical line, folded at blanks, CRLF at the end. indent stands before each line; folded ones
  * have a further blank. */
+
+bool report_beyond_ascii(const char *);
+
+void report_mta(struct buf *, const char *host);
+/* Remote-MTA, of a host as a verdict names it: its name, or its address as a literal (RFC 5321 4.1.3). */
 
 void report_orcpt(struct buf *, const char *orcpt); /* Original-Recipient; NULL: nothing */
 void report_envid(struct buf *, const char *envid); /* Original-Envelope-Id; NULL: nothing */

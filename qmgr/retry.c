@@ -36,6 +36,12 @@ enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e
 	return by_end_ms(e) <= lifetime_end_ms(t, e) ? RETRY_BY : RETRY_LIFETIME;
 }
 
+int64_t retry_last_ms(const struct retry_terms *t, const struct envelope *e)
+{
+	int64_t end_ms = retry_end_ms(t, e), queue_ms = queue_end_ms(t, e);
+	return end_ms < queue_ms ? end_ms : queue_ms;
+}
+
 int64_t retry_tell_ms(const struct envelope *e)
 {
 	return e->by & ENVELOPE_BY_NOTIFY && !(e->by & ENVELOPE_BY_TOLD) && e->sender[0]

@@ -44,6 +44,9 @@ enum retry_end retry_ended(const struct retry_terms *, const struct envelope *, 
 int64_t retry_end_ms(const struct retry_terms *, const struct envelope *);
 /* Wall clock: the first such end; INT64_MAX: there is none. */
 
+int64_t retry_last_ms(const struct retry_terms *, const struct envelope *);
+/* Wall clock: after this nothing is tried any more, for that end or the queue's. */
+
 int64_t retry_tell_ms(const struct envelope *);
 /* Wall clock: then its sender is to be told that it is late, for so it was asked; INT64_MAX: not. */
 

@@ -11,6 +11,7 @@
 #include "qmgr/bounce.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/outcome.h"
+#include "qmgr/report_text.h"
 #include "qmgr/retry.h"
 #include "qmgr/sched/flow.h"
 
@@ -134,15 +135,20 @@ static void hold_copy(struct qmgr *q, struct message *m)
 	finish_round(q, m);
 }
 
+/* What was asked for with a time to deliver by is kept back by NOTIFY=NEVER only. */
+static bool wants_warning(const struct recipient *r, bool by)
+{
+	return by ? !(r->notify & NOTIFY_NEVER) : bounce_wants(r, REPORT_DELAYED);
+}
+
 static void owe_warnings(struct message *m)
 {
 	struct envelope *e = m->work.envelope;
-	for (uint32_t i = 0; i < e->nrcpt; i++) {
-		const struct recipient *r = &e->rcpt[i];
-		if (!r->done && !m->owed[i] && bounce_wants(r, REPORT_DELAYED))
+	bool by = clock_wall_ms() >= retry_tell_ms(e);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (!e->rcpt[i].done && !m->owed[i] && wants_warning(&e->rcpt[i], by))
 			m->owed[i] = REPORT_DELAYED + 1;
-	}
-	if (clock_wall_ms() >= retry_tell_ms(e))
+	if (by)
 		e->by |= ENVELOPE_BY_TOLD;
 	else
 		e->warned = true;
@@ -174,13 +180,6 @@ static bool owes_report(const struct message *m, bool failures_only)
 		if (m->owed[i] && (!failures_only || m->owed[i] == REPORT_FAILED + 1))
 			return true;
 	return false;
-}
-
-static bool not_ascii(const char *s)
-{
-	while (*s && (unsigned char)*s < 128)
-		s++;
-	return *s;
 }
 
 /* From names our own host. */
@@ -218,6 +217,7 @@ static struct log_held *hold_log(const struct qmgr *q, const struct message *m,
 static struct spool_store *write_report(struct qmgr *q, struct message *m, const char *to)
 {
 	const struct envelope *e = m->work.envelope;
+	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	struct spool_store *store = mem_zalloc(sizeof *store);
 	struct envelope *r = store->envelope = envelope_new();
 	r->id = ident_new();
@@ -225,7 +225,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->sender = mem_strdup("");
 	r->flow = mem_strdup(ENVELOPE_FLOW_REPORTS);
 	r->body = BODY_8BITMIME;
-	r->smtputf8 = not_ascii(to);
+	r->smtputf8 = report_beyond_ascii(to);
 	r->tls = e->tls; /* RFC 8689 5: it tells of the message what that hides */
 	envelope_add(r, to)->notify = NOTIFY_NEVER;
 
@@ -235,8 +235,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 				.to = to,
 				.hostname = q->sched.conf->own_name,
 				.size_max = q->sched.conf->queue.bounce_size_limit,
-				.expires_ms = envelope_began_ms(e) +
-					      q->sched.conf->queue.maximal_queue_lifetime,
+				.expires_ms = retry_last_ms(&terms, e),
 				.now_ms = r->arrived_ms,
 				.id = r->id};
 	struct buf text;

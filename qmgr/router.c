@@ -36,7 +36,7 @@ struct job *router_job(struct message *m, const struct route *route)
 
 void router_end(struct message *m, uint32_t recipient, const struct route *route)
 {
-	static const struct outcome_context none;
+	const struct outcome_context none = {.discarded = route->action == ROUTE_DISCARD};
 	struct verdict *v;
 	if (route->action == ROUTE_DISCARD)
 		v = verdict_printf(VERDICT_SENT, 0, "2.0.0", NULL, "discarded%s%s",

@@ -249,6 +249,47 @@ static void a_delay_says_until_when_it_is_tried(void **state)
 	field_is(group(0), "Will-Retry-Until", "Wed, 28 Nov 2007 00:00:00 +0000");
 }
 
+static void a_delay_of_what_was_not_tried_yet_says_so(void **state)
+{
+	(void)state;
+	owed[0] = REPORT_DELAYED + 1;
+	envelope_add(envelope, "x@a.test");
+	write_report();
+	field_is(group(0), "Action", "delayed");
+	field_is(group(0), "Status", "4.4.7");
+	field_is(group(0), "Will-Retry-Until", "Wed, 28 Nov 2007 00:00:00 +0000");
+	assert_null(field(group(0), "Last-Attempt-Date"));
+	assert_true(part_has(0, "    not tried yet: it waits for its turn"));
+}
+
+static void a_host_without_a_name_is_called_by_its_address(void **state)
+{
+	(void)state;
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "::1[::1]:25", "no");
+	tell("y@a.test", REPORT_FAILED, 550, "5.1.1", "2001:db8::1[2001:db8::1]:25", "no");
+	tell("z@a.test", REPORT_FAILED, 550, "5.1.1", "192.0.2.1[192.0.2.1]:25", "no");
+	write_report();
+	field_is(group(0), "Remote-MTA", "dns; [IPv6:::1]");
+	field_is(group(1), "Remote-MTA", "dns; [IPv6:2001:db8::1]");
+	field_is(group(2), "Remote-MTA", "dns; [192.0.2.1]");
+}
+
+/* As where an alias leads. */
+static void an_international_recipient_of_other_mail_has_an_international_status(void **state)
+{
+	(void)state;
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
+	tell("\xc3\xa9@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
+	write_report();
+	field_is(boundary_line(1) + 1, "Content-Type", "message/global-delivery-status");
+	field_is(boundary_line(2) + 1, "Content-Type", "message/rfc822");
+	field_is(group(1), "Final-Recipient", "utf-8;\xc3\xa9@a.test");
+	owed[1] = 0; /* a report that does not name it */
+	write_report();
+	field_is(boundary_line(1) + 1, "Content-Type", "message/delivery-status");
+	field_is(group(0), "Final-Recipient", "rfc822;x@a.test");
+}
+
 static void what_went_to_a_host_without_reports_is_relayed(void **state)
 {
 	(void)state;
@@ -510,6 +551,9 @@ int main(void)
 		TEST(a_failed_recipient_has_all_its_fields),
 		TEST(our_own_verdict_is_no_reply_of_a_server),
 		TEST(a_delay_says_until_when_it_is_tried),
+		TEST(a_delay_of_what_was_not_tried_yet_says_so),
+		TEST(a_host_without_a_name_is_called_by_its_address),
+		TEST(an_international_recipient_of_other_mail_has_an_international_status),
 		TEST(what_went_to_a_host_without_reports_is_relayed),
 		TEST(it_names_when_the_message_was_to_be_sent_as_it_was_asked),
 		TEST(only_those_are_reported_of_whom_it_is_owed),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
+#include "qmgr/report_text.h"
+
 static void what_is_sent_is_recorded_and_then_released(void **state)
 {
 	(void)state;
@@ -192,6 +194,65 @@ static void a_delay_is_told_once(void **state)
 	assert_int_equal(told.n, 0);
 }
 
+static void a_delay_says_the_end_that_comes_first(void **state)
+{
+	(void)state;
+	char last[REPORT_DATE];
+	begin("queue { delay_warning_time = 1m } flow \"here.test\" { lifetime = 1h }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	report_date(e->arrived_ms - 60000 + 3600000, last);
+	e->arrived_ms -= 60000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	char *text = mem_strndup(s->content->memory, s->content->size);
+	assert_non_null(strstr(strstr(text, "Will-Retry-Until: "), last));
+	free(text);
+	stored(s, true);
+	e = is_kept(1);
+	envelope_free(&e);
+}
+
+/* RFC 2852, and NOTIFY=NEVER alone keeps it back. */
+static void who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	envelope_add(e, "y@a.test")->notify = NOTIFY_NEVER;
+	e->rcpt[0].notify = NOTIFY_FAILURE;
+	e->by = ENVELOPE_BY_NOTIFY;
+	e->by_ms = e->arrived_ms - 1000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	char *text = mem_strndup(s->content->memory, s->content->size);
+	assert_non_null(strstr(text, "rfc822;x@a.test"));
+	assert_null(strstr(text, "rfc822;y@a.test"));
+	free(text);
+	stored(s, true);
+	e = is_kept(1);
+	assert_true(e->by & ENVELOPE_BY_TOLD);
+	envelope_free(&e);
+}
+
+static void nobody_is_told_that_what_was_discarded_has_gone_to_a_host(void **state)
+{
+	(void)state;
+	begin("route \"a.test\" { discard = true }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->rcpt[0].notify = NOTIFY_SUCCESS;
+	e->by = ENVELOPE_BY_NOTIFY | ENVELOPE_BY_TRACE;
+	e->by_ms = e->arrived_ms + 3600000;
+	arrive(e);
+	is_released(1);
+	assert_int_equal(told.n, 0);
+}
+
 static void what_comes_back_untouched_is_next(void **state)
 {
 	(void)state;
@@ -289,6 +350,9 @@ int main(void)
 		TEST(who_wants_no_report_gets_none),
 		TEST(a_message_too_old_is_returned),
 		TEST(a_delay_is_told_once),
+		TEST(a_delay_says_the_end_that_comes_first),
+		TEST(who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted),
+		TEST(nobody_is_told_that_what_was_discarded_has_gone_to_a_host),
 		TEST(what_comes_back_untouched_is_next),
 		TEST(what_comes_back_untouched_again_and_again_is_deferred),
 		TEST(a_recipient_without_a_verdict_is_given_again),
