@@ -434,11 +434,11 @@
 	  "Deferred messages are tried when they are due. The queue is also scanned at least "     \
 	  "this often, so that messages are found that a change of the clock has made due.")               \
 	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(36500), RELOAD, "",                       \
-	  "A message this old is returned to its sender. 0: after its first attempt.")             \
+	  "A message this old is returned to its sender, also one that waits for its turn behind a rate or a slow host. One whose next attempt is due then waits for it for maximal_backoff_time at most. 0: after its first attempt.") \
 	P(duration, bounce_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                         \
 	  "The same for bounces.")                                                                 \
 	P(duration, delay_warning_time, "0s", 0, DAYS(100), RELOAD, "",                            \
-	  "The age at which the sender is told that a message is delayed. 0: never.")              \
+	  "The age at which the sender is told that a message is delayed, also where it only waits for its turn. 0: never.") \
 	P(number, in_doubt_retries, "3", 0, 30, RELOAD, "",                                        \
 	  "How often a message is tried again, alone on its connection, after it was sent completely without a final reply, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \

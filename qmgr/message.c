@@ -73,33 +73,44 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	return m;
 }
 
+static int64_t waits_for_ms(const struct message *m)
+{
+	const struct envelope *e = m->work.envelope;
+	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
+	int64_t until_ms = retry_wait_ms(&terms, e, m->taken_ms), now_ms = clock_wall_ms();
+	return until_ms > now_ms ? until_ms - now_ms : 0;
+}
+
+/* Most mail is gone long before an end of it comes: whose end is far off gets its timer when it is near. */
+static void set_end(struct message *m)
+{
+	int64_t left_ms = waits_for_ms(m);
+	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
+	if (left_ms <= 2 * MESSAGE_ENDS_MS)
+		loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms);
+}
+
 /* A message is in memory for as long as it waits for its turn: that may be longer than it has. */
 static void end_now(void *owner)
 {
 	struct message *m = owner;
 	struct qmgr *q = m->qmgr;
-	if (m->work.cancelled)
+	if (m->work.cancelled || m->reporting)
 		return;
+	if (waits_for_ms(m) > 0) {
+		set_end(m); /* the clock has gone back */
+		return;
+	}
 	m->interrupted = true;
 	message_cancel(q, m->work.id, true);
 	q->db.thread.settle(q->db.thread.context);
 }
 
-static void set_end(struct message *m)
-{
-	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, m->work.envelope);
-	int64_t end_ms = retry_end_ms(&terms, m->work.envelope), now_ms = clock_wall_ms();
-	int64_t tell_ms = retry_tell_ms(m->work.envelope);
-	end_ms = tell_ms < end_ms && tell_ms > now_ms ? tell_ms : end_ms;
-	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
-	if (end_ms < INT64_MAX)
-		loop_timer_in(m->qmgr->sched.loop, &m->end, end_ms > now_ms ? end_ms - now_ms : 0);
-}
-
 void message_set_ends(struct qmgr *q)
 {
 	for (struct message *m = q->messages; m; m = m->hh.next)
-		set_end(m);
+		if (!m->reporting)
+			set_end(m);
 }
 
 void message_arrived(struct qmgr *q, struct spool_arrival *a)

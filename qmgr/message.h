@@ -34,8 +34,8 @@ struct message {
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
-	struct timer end; /* an end of its own comes (retry_ended()), or its sender is to be told */
-	bool interrupted; /* for that */
+	struct timer end;  /* an end of it comes, or its sender is to be told: retry_wait_ms() */
+	bool interrupted;  /* for that */
 
 	/* Of a pseudo-message; else NULL: who gets its verdicts, and for whom. */
 	void (*take)(struct message *, uint32_t recipient, struct verdict *);
@@ -79,8 +79,11 @@ struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifyin
 
 void message_cancel(struct qmgr *, uint64_t id, bool keep);
 /* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
+enum { MESSAGE_ENDS_MS = 60000 };
+
 void message_set_ends(struct qmgr *);
-/* The configuration is another: so are the times at which messages end. */
+/* So much time has passed since the last call, or the configuration is another: so are the ends of messages that
+ * come near. */
 
 void message_moved(struct qmgr *, struct spool_moved *); /* frees the note */
 void message_reported(struct qmgr *, struct spool_store *);

@@ -145,6 +145,13 @@ static void collect_records(void *owner)
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }
 
+static void look_for_ends(void *owner)
+{
+	struct qmgr *q = owner;
+	message_set_ends(q);
+	loop_timer_in(q->sched.loop, &q->ends, MESSAGE_ENDS_MS);
+}
+
 /* Services of the thread that the rooms ask for. */
 
 static void settle_thread(void *context)
@@ -204,6 +211,8 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	fine_timer_init(&q->rest, loop, end_rest, q);
 	timer_init(&q->collect, collect_records, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
+	timer_init(&q->ends, look_for_ends, q);
+	loop_timer_in(loop, &q->ends, MESSAGE_ENDS_MS);
 }
 
 static void free_messages(struct qmgr *q)
@@ -220,6 +229,7 @@ void qmgr_thread_fini(struct qmgr *q)
 {
 	fine_timer_fini(&q->rest);
 	timer_stop(&q->sched.loop->timers, &q->collect);
+	timer_stop(&q->sched.loop->timers, &q->ends);
 	conns_free(&q->db);
 	struct nexthop *n, *next;
 	HASH_ITER(hh, q->nexthops, n, next)

@@ -50,6 +50,7 @@ struct qmgr {
 		int64_t told_ms;	  /* steady clock; 0: never */
 	} events;			  /* delivery_event.h */
 	struct timer collect;	/* removes records that nobody needs, and saves the others */
+	struct timer ends;	/* looks for messages whose end is near */
 	struct fine_timer rest; /* the end of qmgr_thread_rest(), */
 	int64_t rest_until_us;	/* and when it is; steady clock */
 };

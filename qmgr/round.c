@@ -67,6 +67,21 @@ static void record_failed(struct qmgr *q, struct message *m)
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
+static bool tried_or_done(const struct message *m, const struct recipient *r)
+{
+	return r->done ||
+	       (r->last && (r->last->class == VERDICT_FAILED || r->last->when_ms >= m->taken_ms));
+}
+
+/* The round was ended only to tell its sender: what has had no turn in it waits for that as before. */
+static bool waits_on(const struct message *m)
+{
+	for (uint32_t i = 0; m->interrupted && i < m->work.envelope->nrcpt; i++)
+		if (!tried_or_done(m, &m->work.envelope->rcpt[i]))
+			return true;
+	return false;
+}
+
 static void finish_round(struct qmgr *q, struct message *m)
 {
 	struct envelope *e = m->work.envelope;
@@ -83,15 +98,9 @@ static void finish_round(struct qmgr *q, struct message *m)
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
 		e->due_ms = now_ms; /* it was resumed meanwhile */
-	if (m->interrupted)
-		e->due_ms = now_ms; /* only to tell its sender */
+	if (waits_on(m))
+		e->due_ms = now_ms;
 	release_message(q, m, true);
-}
-
-static bool tried_or_done(const struct message *m, const struct recipient *r)
-{
-	return r->done ||
-	       (r->last && (r->last->class == VERDICT_FAILED || r->last->when_ms >= m->taken_ms));
 }
 
 /* Its flow is suspended: what was not tried in this round waits in the queue. */
@@ -281,16 +290,20 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 {
 	struct envelope *e = m->work.envelope;
 	int64_t now_ms = clock_wall_ms();
+	bool delayed = false;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
-		if (m->owed[i] == REPORT_DELAYED + 1)
-			forget_warning(e);
+		delayed |= m->owed[i] == REPORT_DELAYED + 1;
 		if (m->owed[i] == REPORT_RELAYED + 1)
 			e->rcpt[i].done = false;
 	}
+	if (delayed)
+		forget_warning(e);
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms)
 		e->due_ms = now_ms + least_ms;
+	if (waits_on(m))
+		e->due_ms = now_ms; /* and is told while it waits: retry_wait_ms() */
 	release_message(q, m, true);
 }
 

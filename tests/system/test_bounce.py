@@ -381,3 +381,19 @@ def test_word_of_what_was_sent_waits_for_the_rate_and_is_not_lost(lab):
     assert sorted(fields["final-recipient"] for fields in reports) == [f"rfc822;a{number}@dest.test" for number in range(3)]
     assert {fields["action"] for fields in reports} == {"relayed"}
     assert len(office.world.messages) == 3
+
+
+def test_mail_that_waits_for_its_turn_is_told_of_and_returned_in_time(lab):
+    office = Office(lab, queue={"delay_warning_time": "1s", "maximal_queue_lifetime": "3s"})
+    office.relay.config.extra += 'flow "sender.test" { rate = "1/h" }\n'
+    office.relay.write_config()
+    assert office.relay.command("reload").returncode == 0
+    office.send("first@dest.test")
+    office.relay.wait_event("sent", to="first@dest.test")
+    office.send("second@dest.test")
+    assert office.relay.wait_event("bounced", to="second@dest.test")["dsn"] == "4.4.7"
+    delayed, failed = [Report(message.content).recipients[0] for message in office.mailbox.wait_messages(2)]
+    assert delayed["action"] == "delayed" and delayed["status"] == "4.4.7"
+    assert "not tried yet" in delayed["diagnostic-code"] and delayed["will-retry-until"]
+    assert failed["action"] == "failed" and failed["status"] == "4.4.7"
+    assert [message.recipients for message in office.world.messages] == [["first@dest.test"]]

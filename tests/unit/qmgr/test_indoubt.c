@@ -189,8 +189,8 @@ static void a_bounce_for_its_age_says_that_it_may_have_arrived(void **state)
 	begin("queue { maximal_queue_lifetime = 1s }");
 	arrive(doubted(1, "x@a.test", 1));
 	answer("a.test", one_host);
-	pass_time(2000);
 	ready(open_at(0), 1);
+	pass_time(2000);
 	done(given_at(0), VERDICT_DEFERRED);
 	struct spool_store *report = next_told(SPOOL_STORE);
 	char text[8192] = "";

@@ -201,6 +201,32 @@ static void mail_that_was_to_be_sent_later_is_young_then(void **state)
 			 later.not_before_ms + queue.minimal_backoff_time);
 }
 
+static void mail_waits_for_its_turn_until_it_is_told_of_or_ends(void **state)
+{
+	(void)state;
+	struct conf_queue warns = queue;
+	struct envelope warned = mail, timed = mail;
+	const int64_t late = arrived + 200 * HOUR;
+	warned.warned = true;
+	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, arrived), arrived + 100 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, late), late + 66 * MINUTE);
+	assert_int_equal(retry_wait_ms(TERMS(queue), &bounce, arrived), arrived + 50 * HOUR);
+	warns.delay_warning_time = 4 * HOUR;
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived), arrived + 4 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, arrived), arrived + 100 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &bounce, arrived), arrived + 50 * HOUR);
+	timed.by = ENVELOPE_BY_NOTIFY;
+	timed.by_ms = arrived + MINUTE;
+	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived), arrived + MINUTE);
+	timed.by_ms = arrived - MINUTE; /* with the first attempt that fails */
+	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived), arrived + 4 * HOUR);
+	warned.by = ENVELOPE_BY_RETURN;
+	warned.by_ms = arrived - MINUTE;
+	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, late), warned.by_ms);
+	warns.delay_warning_time = warns.maximal_queue_lifetime = 0;
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived), INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +249,7 @@ int main(void)
 		cmocka_unit_test(mail_that_is_to_be_returned_by_a_time_ends_then),
 		cmocka_unit_test(mail_whose_sender_is_to_be_told_by_a_time_goes_on),
 		cmocka_unit_test(a_flow_s_lifetime_makes_no_message_live_longer),
+		cmocka_unit_test(mail_waits_for_its_turn_until_it_is_told_of_or_ends),
 	};
 	return RUN(tests);
 }
