@@ -130,7 +130,7 @@ static void write_notice(const struct report *r, struct buf *to)
 		"does not confirm deliveries.\r\n");
 }
 
-/* What was not tried yet is late for no other reason than its time. */
+/* A recipient who was not tried yet is late for no other reason than the time. */
 static void write_attempt(struct buf *to, const struct verdict *v)
 {
 	char date[REPORT_DATE];

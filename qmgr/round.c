@@ -144,7 +144,7 @@ static void hold_copy(struct qmgr *q, struct message *m)
 	finish_round(q, m);
 }
 
-/* What was asked for with a time to deliver by is kept back by NOTIFY=NEVER only. */
+/* Of word that was asked for with a time to deliver by, NOTIFY=NEVER alone keeps any back. */
 static bool wants_warning(const struct recipient *r, bool by)
 {
 	return by ? !(r->notify & NOTIFY_NEVER) : bounce_wants(r, REPORT_DELAYED);
