@@ -4,14 +4,16 @@
 #include "base/envelope.h"
 #include "base/internet_time.h"
 #include "base/mailaddr.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { ENVID_MAX = 100, ORCPT_MAX = 500, BY_DIGITS = 9, HOLD_DIGITS = 9 };
+enum { ENVID_MAX = 100, BY_DIGITS = 9, HOLD_DIGITS = 9 };
 
 void param_init(struct param *p, char *rest)
 {
@@ -194,13 +196,46 @@ bool param_envid(const char *value)
 
 bool param_orcpt(const char *value)
 {
-	char decoded[ORCPT_MAX + 1];
+	char decoded[PARAM_ORCPT_MAX + 1];
 	const char *semicolon = value ? strchr(value, ';') : NULL;
-	if (!semicolon || semicolon == value || strlen(value) > ORCPT_MAX)
+	if (!semicolon || semicolon == value || strlen(value) > PARAM_ORCPT_MAX)
 		return false;
 	for (const char *p = value; p < semicolon; p++)
 		if (!isalnum((unsigned char)*p) && *p != '-')
 			return false;
 	semicolon++;
 	return *semicolon && xtext_decode(semicolon, strlen(semicolon), decoded, sizeof decoded);
+}
+
+/* Of a character of so many bytes, which it is. */
+static unsigned code_point(const char *text, size_t len)
+{
+	static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	unsigned code = (unsigned char)*text & first[len];
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((unsigned char)text[i] & 0x3f);
+	return code;
+}
+
+bool param_orcpt_utf8(const char *value, char to[PARAM_ORCPT_MAX + 1])
+{
+	enum { LONGEST = 10 }; /* \x{10FFFF} */
+	bool beyond = false;
+	size_t at = 0;
+	if (!value || strncasecmp(value, "utf-8;", 6) != 0)
+		return false;
+	while (*value) {
+		size_t len = utf8_length(value);
+		if (len == 0 || at + LONGEST > PARAM_ORCPT_MAX)
+			return false;
+		beyond |= len > 1;
+		if (len > 1)
+			at += (size_t)snprintf(to + at, PARAM_ORCPT_MAX + 1 - at, "\\x{%X}",
+					       code_point(value, len));
+		else
+			to[at++] = *value;
+		value += len;
+	}
+	to[at] = '\0';
+	return beyond;
 }

@@ -9,14 +9,16 @@
 #define SMTPD_RCPT_PENDING_H
 
 #include "base/mailaddr.h"
+#include "smtpd/param.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct rcpt_wanted {
 	uint8_t notify;
-	const char *orcpt;
-	bool postmaster; /* <postmaster>, without a domain */
+	const char *orcpt;		       /* as the client has it, or */
+	char orcpt_ascii[PARAM_ORCPT_MAX + 1]; /* in ASCII */
+	bool postmaster;		       /* <postmaster>, without a domain */
 	/* A row of recipient_access, or a limit, wants this of the message if the recipient is taken: */
 	bool held;
 	const char *flow; /* or NULL */

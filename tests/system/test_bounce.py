@@ -337,6 +337,27 @@ def test_an_international_recipient_is_reported_in_the_form_of_rfc_6533(lab):
     assert report.recipients[0]["final-recipient"].replace(" ", "") == "utf-8;用户@dest.test"
 
 
+def test_an_international_original_recipient_is_passed_on_and_given_back(lab):
+    office = Office(lab, REFUSED)
+    with office.relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test> SMTPUTF8")
+        for to in ("to", "nobody"):
+            client.send(f"RCPT TO:<{to}@dest.test> ORCPT=utf-8;用户+2B@dest.test\r\n".encode())
+            client.expect(250)
+        client.command("RCPT TO:<a@dest.test> ORCPT=utf-8;a@x=", 501)
+        client.command("DATA", 354)
+        client.send(stuff(CONTENT))
+        client.expect(250)
+        client.command("MAIL FROM:<from@sender.test>")
+        client.send("RCPT TO:<to@dest.test> ORCPT=utf-8;用户@dest.test\r\n".encode())
+        client.expect(501)
+    report = office.report()
+    assert report.recipients[0]["original-recipient"] == r"utf-8;\x{7528}\x{6237}+@dest.test"
+    params = office.world.messages[0].recipient_params["to@dest.test"]
+    assert params["ORCPT"] == r"utf-8;\x{7528}\x{6237}+2B@dest.test"
+
+
 def test_reports_beyond_the_rate_wait_and_none_is_lost(lab):
     sink = lab.sink(REFUSED)
     queue = {"minimal_backoff_time": "100ms", "maximal_backoff_time": "100ms", "bounce_address_rate": "2/m"}

@@ -136,6 +136,26 @@ static void until_when_to_hold_is_a_time_with_its_zone(void **state)
 	assert_false(param_hold_until(NULL, &ms));
 }
 
+static void an_original_recipient_beyond_ascii_is_written_in_ascii(void **state)
+{
+	(void)state;
+	char to[PARAM_ORCPT_MAX + 1], value[2 * PARAM_ORCPT_MAX];
+	assert_true(param_orcpt_utf8("UTF-8;\xc3\xa9\xe7\x94\xa8\xf0\x9f\x90\x8c+2B@x.test", to));
+	assert_string_equal(to, "UTF-8;\\x{E9}\\x{7528}\\x{1F40C}+2B@x.test");
+	assert_true(param_orcpt(to));
+	assert_false(param_orcpt_utf8("utf-8;a@x.test", to)); /* as it is */
+	assert_false(param_orcpt_utf8("rfc822;\xc3\xa9@x.test", to));
+	assert_false(param_orcpt_utf8("utf-8;\xc3@x.test", to));
+	assert_false(param_orcpt_utf8(NULL, to));
+	strcpy(value, "utf-8;");
+	while (strlen(value) < 494)
+		strcat(value, "\xc3\xa9");
+	assert_false(param_orcpt_utf8(value, to));
+	value[6 + 2 * 80] = '\0';
+	assert_true(param_orcpt_utf8(value, to));
+	assert_int_equal(strlen(to), 6 + 6 * 80);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +163,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_parameter_ends_the_line),
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
+		cmocka_unit_test(an_original_recipient_beyond_ascii_is_written_in_ascii),
 		cmocka_unit_test(a_priority_is_one_digit),
 		cmocka_unit_test(how_long_to_hold_is_one_number_without_leading_zeros),
 		cmocka_unit_test(until_when_to_hold_is_a_time_with_its_zone),
