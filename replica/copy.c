@@ -90,6 +90,14 @@ void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint
 		close_file(f);
 }
 
+void copy_cut(struct copies *c, struct copy *f, uint64_t at)
+{
+	assert(!f->key.large && at > 0);
+	uint64_t acked = f->acked < at ? f->acked : at;
+	f->cut = at;
+	copy_is(c, f, at + sizeof f->ending, acked, acked);
+}
+
 void copy_gone(struct copies *c, struct copy *f)
 {
 	f->gone = true;

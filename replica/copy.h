@@ -4,7 +4,7 @@
  *	       | under way | missing  |
  *
  * A segment's end moves on. A large file has one unit more than it has bytes: the message that says that
- * this is all.
+ * this is all. A segment that was cut ends with a record that its file need not have.
  *
  * OWNERSHIP  Those of one struct copies are its own.
  * THREAD     replica.
@@ -20,6 +20,7 @@
 #include "base/content.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
+#include "spool/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,9 +42,11 @@ struct copy {
 	uint64_t end, sent, acked;
 	uint64_t cleared; /* of COPY_LOG: so far it may be sent, */
 	uint64_t waiting; /* and so far when the large content is there that it waits for */
-	int under_way;	  /* messages */
-	bool gone;	  /* it is to be purged */
-	bool there;	  /* something of it was sent */
+	uint64_t cut;	  /* of a segment: what lies here is not what its file has, but */
+	uint8_t ending[RECORD_HEAD]; /* ... this, which is the end of it; 0: it was not cut */
+	int under_way;		     /* messages */
+	bool gone;		     /* it is to be purged */
+	bool there;		     /* something of it was sent */
 };
 
 /* How far all files had got at some time: reached when the stream has all of that. */
@@ -71,6 +74,9 @@ void copies_remove(struct copies *, struct copy *);
 
 void copy_is(struct copies *, struct copy *, uint64_t end, uint64_t sent, uint64_t acked);
 /* The one function that moves it. */
+
+void copy_cut(struct copies *, struct copy *, uint64_t at);
+/* A segment: what lies behind is withdrawn, and its ending comes there; that, and what was under way, is missing. */
 
 void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
 

@@ -40,7 +40,8 @@
  * there, the log is sent from its newest segment to its oldest, until all that it said then is there (copies_rush()): so that no
  * envelope that names it comes in before what withdraws it. A large file is there before the
  * envelope that names it is sent; without LARGE_END it is not whole, and with it only when all has been read: what went by
- * another connection may come behind it.
+ * another connection may come behind it. Likewise what was withdrawn when a write or sync failed is what lies behind the record that
+ * ends its segment, which is sent after it.
  *
  * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
  * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote

@@ -79,6 +79,13 @@ static int large_of(struct replica *r, struct copy *f)
 	return f->fd;
 }
 
+/* So far it is read from its file. */
+static uint64_t end_in_file(const struct copy *f)
+{
+	uint64_t end = f->class == COPY_LOG ? f->cleared : f->end - f->key.large;
+	return f->cut && end > f->cut ? f->cut : end;
+}
+
 enum piece { PIECE_READ, PIECE_GONE, PIECE_UNREADABLE };
 
 /* Large content that has gone is named as such soon; a segment that is shorter was cut. Anything else says nothing
@@ -93,8 +100,13 @@ static enum piece read_piece(struct replica *r, struct copy *f, struct replica_h
 		return PIECE_UNREADABLE;
 	if (f->key.large && f->sent == 0 && f->end != h->size + 1)
 		copy_is(&r->copies, f, h->size + 1, 0, 0); /* it could not be looked at before */
+	if (f->cut && f->sent == f->cut) {
+		h->length = sizeof f->ending;
+		memcpy(payload_of(r), f->ending, h->length);
+		return PIECE_READ;
+	}
 	/* Of large content the last unit is that it has ended. */
-	uint64_t size = f->class == COPY_LOG ? f->cleared : f->end - f->key.large;
+	uint64_t size = end_in_file(f);
 	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
 	ssize_t n = disk_read(fd, payload_of(r), len, f->sent);
 	h->length = (uint32_t)len;

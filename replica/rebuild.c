@@ -17,7 +17,8 @@
 
 enum {
 	LENGTH = 4,   /* bytes before each message in the file */
-	FLAGS_AT = 3, /* of a record, spool/README.md */
+	TYPE_AT = 2,  /* of a record, spool/README.md */
+	FLAGS_AT = 3, /* likewise */
 	GARBAGE = 1,
 	PART_NAME = IDENT_TEXT + 8,
 };
@@ -28,10 +29,17 @@ struct ended { /* a large file, of which a LARGE_END was read */
 	uint64_t id, size;
 };
 
+struct sealed { /* where a segment ends */
+	struct replica_head head;
+	uint8_t record[RECORD_HEAD];
+};
+
 struct rebuild {
 	int folder, log, large;
 	struct ended *ended;
 	size_t nended;
+	struct sealed *sealed;
+	size_t nsealed;
 	uint64_t since;	   /* nothing older counts */
 	uint64_t complete; /* the last epoch that says it is; 0: none */
 	uint64_t epoch;	   /* that is being read, */
@@ -81,6 +89,28 @@ static bool put_log(struct rebuild *r, const struct replica_head *h, const uint8
 	bool ok = fd >= 0 && write_at(fd, h, payload);
 	if (fd >= 0)
 		disk_close(fd);
+	return ok;
+}
+
+static bool is_end(const struct replica_head *h, const uint8_t *payload)
+{
+	return h->length == RECORD_HEAD && payload[TYPE_AT] == RECORD_END;
+}
+
+/* Put when all is read: what was withdrawn behind it may come in later, if the connection broke in between. */
+static void keep_end(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
+{
+	r->sealed = mem_realloc(r->sealed, (r->nsealed + 1) * sizeof *r->sealed);
+	struct sealed *s = &r->sealed[r->nsealed++];
+	s->head = *h;
+	memcpy(s->record, payload, sizeof s->record);
+}
+
+static bool put_ends(struct rebuild *r)
+{
+	bool ok = true;
+	for (size_t i = 0; i < r->nsealed && ok; i++)
+		ok = put_log(r, &r->sealed[i].head, r->sealed[i].record);
 	return ok;
 }
 
@@ -182,6 +212,8 @@ static bool apply_message(struct rebuild *r, const struct replica_head *h, const
 		r->begun = h->of;
 		return true;
 	case REPLICA_LOG:
+		if (is_end(h, payload))
+			keep_end(r, h, payload);
 		return put_log(r, h, payload);
 	case REPLICA_MARKS:
 		return put_marks(r, h, payload);
@@ -276,7 +308,7 @@ static int make_folder(int folder, const char *name)
 static bool build_folder(struct rebuild *r, int file, uint64_t end)
 {
 	if (!walk_messages(r, file, end, find_complete) ||
-	    !walk_messages(r, file, end, apply_message))
+	    !walk_messages(r, file, end, apply_message) || !put_ends(r))
 		return false;
 	if (buf_len(&r->checkpoint) > 0 &&
 	    !write_file(r->log, "checkpoint", buf_data(&r->checkpoint), buf_len(&r->checkpoint)))
@@ -300,6 +332,7 @@ bool rebuild_run(int folder, int file, uint64_t end, uint64_t since)
 		disk_close(r.large);
 	buf_fini(&r.checkpoint);
 	free(r.ended);
+	free(r.sealed);
 	errno = error;
 	return ok;
 }

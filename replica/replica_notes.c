@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A stop waits no longer for what is missing; and one after which another node is to have the queue. */
 enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
@@ -36,14 +37,15 @@ static void segment_grew(struct replica *r, const struct replicate *n)
 	copy_is(&r->copies, f, n->end > f->end ? n->end : f->end, f->sent, f->acked);
 }
 
-/* The part under way is no longer what is there, and comes before what is. */
+/* The part under way is no longer what is there, and comes before what is. Its end is sent, too: the stream has what was
+ * withdrawn, and keeps that behind it. */
 static void segment_cut(struct replica *r, const struct replicate *n)
 {
 	struct copy *f = copies_find(&r->copies, n->of, false);
-	assert(f);
-	uint64_t acked = f->acked < n->from ? f->acked : n->from;
+	assert(f && n->n == sizeof f->ending);
 	replica_resend(r);
-	copy_is(&r->copies, f, n->end, acked, acked);
+	memcpy(f->ending, n->bytes, sizeof f->ending);
+	copy_cut(&r->copies, f, n->end);
 }
 
 /* Of one of a former start. What can't be looked at now is looked at when it is read: one byte is missing until

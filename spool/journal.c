@@ -368,7 +368,7 @@ static void abandon_segment(struct journal *j, struct segment *s)
 	s->end = s->synced = end;
 	s->dirty = false;
 	s->before = 0;
-	replicate_cut(j->keeper, s, end);
+	replicate_cut(j->keeper, s);
 }
 
 void journal_abandon(struct journal *j)

@@ -66,13 +66,14 @@ void replicate_written(struct loop *keeper, const struct segment *g)
 	tell_keeper(keeper, REPLICATE_WRITTEN, g->head.seq, g->end);
 }
 
-void replicate_cut(struct loop *keeper, const struct segment *g, uint64_t from)
+/* The keeper has the record from here: a disk that fails may have taken none. */
+void replicate_cut(struct loop *keeper, const struct segment *g)
 {
 	if (!keeper)
 		return;
-	struct replicate *r = note_new(REPLICATE_CUT, g->head.seq, 0);
-	r->from = from;
+	struct replicate *r = note_new(REPLICATE_CUT, g->head.seq, RECORD_HEAD);
 	r->end = g->end;
+	record_put(r->bytes, g->seed, &(struct record){.type = RECORD_END});
 	loop_post(keeper, &r->note);
 }
 

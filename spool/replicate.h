@@ -47,14 +47,13 @@ struct replicate {
 	uint64_t of; /* segment, id of a large file, or ticket; _AWAY: returned by the answer */
 	struct content_file *file; /* SEGMENT: a reference */
 	uint64_t end;		   /* SEGMENT, WRITTEN, CUT: where it ends; LARGE: its size */
-	uint64_t from;		   /* CUT: from here on it is no longer what it was */
 	bool older;		   /* SEGMENT, LARGE: of a former start; it is in no hurry */
 	bool away;		   /* SPOOL_REPLICA_AWAY, */
 	bool alone;		   /* and messages are begun all the same */
 	uint32_t n;
 	uint8_t bytes
 		[]; /* n of them. MARKED: offsets (4) of records that got RECORD_GARBAGE; KNOWN,
-			  * CHECKPOINT: what is in log/checkpoint */
+			  * CHECKPOINT: what is in log/checkpoint; CUT: what stands at the end, RECORD_END */
 };
 
 struct segment;
@@ -82,7 +81,9 @@ void replicate_starts(struct spool *,
 /* keeper: NULL is allowed, and means that nobody listens. */
 void replicate_segment(struct loop *keeper, const struct segment *, bool older);
 void replicate_written(struct loop *keeper, const struct segment *);
-void replicate_cut(struct loop *keeper, const struct segment *, uint64_t from);
+void replicate_cut(struct loop *keeper, const struct segment *);
+/* All behind its end is withdrawn. */
+
 void replicate_marked(struct loop *keeper, const struct segment *); /* all that are named now */
 void replicate_spent(struct loop *keeper, const struct segment *);
 /* The row of segment_spend() about a segment, in the same form. */

@@ -510,6 +510,66 @@ static void the_log_waits_for_large_content_that_was_there_before_it(void **stat
 	assert_int_equal(nats.published, 4); /* it waits for nothing now */
 }
 
+static void withdraw_log(uint64_t end)
+{
+	struct replicate *n = mem_zalloc(sizeof *n + RECORD_HEAD);
+	n->note.type = REPLICATE_CUT;
+	n->of = 1;
+	n->end = end;
+	n->n = RECORD_HEAD;
+	memset(n->bytes, 'E', RECORD_HEAD);
+	replica_notes_receive(&r, &n->note);
+}
+
+static struct replica_head last_head(const uint8_t **payload)
+{
+	struct replica_head h;
+	assert_true(replica_message_get(r.message, nats.len, &h, payload));
+	assert_int_equal(h.type, REPLICA_LOG);
+	return h;
+}
+
+/* It has all of it; then a sync fails, and of the file only what was before is left: with an end, or cut short. */
+static void what_was_withdrawn_stands_behind_an_end_in_the_stream(void **state)
+{
+	const uint8_t *payload;
+	(void)state;
+	name_log(1000);
+	pump(&r);
+	acknowledge(1, 101, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+	withdraw_log(600);
+	assert_int_equal(ftruncate(copies_find(&r.copies, 1, false)->file->fd, 600), 0);
+	pump(&r);
+	assert_int_equal(nats.published, 2);
+	struct replica_head h = last_head(&payload);
+	assert_true(h.of == 1 && h.offset == 600 && h.length == RECORD_HEAD);
+	assert_int_equal(payload[0], 'E');
+	assert_int_equal(payload[RECORD_HEAD - 1], 'E');
+	acknowledge(2, 102, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+	copies_again(&r.copies, true); /* the stream is lost */
+	pump(&r);
+	assert_int_equal(nats.published, 4);
+	assert_int_equal(last_head(&payload).offset, 600);
+}
+
+/* All of it was under way. */
+static void so_does_what_is_withdrawn_on_its_way(void **state)
+{
+	const uint8_t *payload;
+	(void)state;
+	name_log(1000);
+	pump(&r);
+	withdraw_log(600);
+	pump(&r);
+	assert_int_equal(nats.published, 3);
+	assert_int_equal(last_head(&payload).offset, 600);
+	acknowledge(2, 102, false);
+	acknowledge(3, 103, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -533,6 +593,8 @@ int main(void)
 		TEST(one_that_is_noted_at_last_is_borne),
 		TEST(nothing_is_noted_where_nothing_is_sent),
 		TEST(the_log_waits_for_large_content_that_was_there_before_it),
+		TEST(what_was_withdrawn_stands_behind_an_end_in_the_stream),
+		TEST(so_does_what_is_withdrawn_on_its_way),
 	};
 	return RUN(tests);
 }

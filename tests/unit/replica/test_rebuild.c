@@ -6,6 +6,7 @@
 #include "replica/format.h"
 #include "replica/life.h"
 #include "replica/rebuild.h"
+#include "spool/record.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -91,6 +92,22 @@ static void what_was_sent_of_an_epoch_that_is_complete_is_there(void **state)
 	assert_int_equal(fstatat(top, "log/0000000000000007.seg", &st, 0), 0);
 	assert_int_equal(st.st_size, 64);
 	holds("log/checkpoint", 0, "a newer one");
+}
+
+/* A disk failed, and what had been sent was withdrawn; then the connection broke. */
+static void what_comes_behind_the_end_of_a_segment_changes_nothing(void **state)
+{
+	static const char ending[RECORD_HEAD + 1] = "sR\x08"
+						    "this is where it ends";
+	(void)state;
+	say(3, REPLICA_BEGIN, 7, 0, 0, "");
+	say(3, REPLICA_LOG, 7, 0, 64, "abcdef");
+	say(3, REPLICA_LOG, 7, 6, 64, ending);
+	say(3, REPLICA_LOG, 7, 6, 64, "what was withdrawn, and comes late");
+	say(3, REPLICA_COMPLETE, 0, 0, 0, "");
+	run();
+	holds("log/0000000000000007.seg", 0, "abcdef");
+	holds("log/0000000000000007.seg", 6, ending);
 }
 
 static void of_older_epochs_nothing_counts_then(void **state)
@@ -212,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_sent_of_an_epoch_that_is_complete_is_there),
+		TEST(what_comes_behind_the_end_of_a_segment_changes_nothing),
 		TEST(of_older_epochs_nothing_counts_then),
 		TEST(of_an_epoch_that_has_only_begun_what_is_new_counts),
 		TEST(of_a_former_life_nothing_counts),

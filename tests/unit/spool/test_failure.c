@@ -11,10 +11,13 @@
 #include "harness.h"
 
 #include "base/metrics.h"
+#include "spool/replicate.h"
+#include "spool/segment.h"
 
 #include <stdatomic.h>
 
 static atomic_int fail_writes, fail_syncs, fail_opens; /* how many of the next */
+static atomic_bool fail_seals;			       /* writes behind a sync that has failed */
 
 static bool fails(atomic_int *n)
 {
@@ -53,7 +56,10 @@ int disk_write(int fd, struct iovec *v, size_t n, uint64_t offset)
 
 int disk_datasync(int fd)
 {
-	return is_segment(fd) && fails(&fail_syncs) ? -1 : real_disk_datasync(fd);
+	bool ok = !is_segment(fd) || !fails(&fail_syncs);
+	if (!ok && atomic_load(&fail_seals))
+		atomic_store(&fail_writes, 1);
+	return ok ? real_disk_datasync(fd) : -1;
 }
 
 static int setup(void **state)
@@ -61,6 +67,7 @@ static int setup(void **state)
 	atomic_store(&fail_writes, 0);
 	atomic_store(&fail_syncs, 0);
 	atomic_store(&fail_opens, 0);
+	atomic_store(&fail_seals, false);
 	return harness_setup(state);
 }
 
@@ -211,6 +218,99 @@ static void verdicts_and_replacements_survive_a_failed_sync(void **state)
 	spool_command_free(&c);
 }
 
+/* Somebody who keeps a copy: what was written of the segment, and what is said when that is withdrawn. */
+static struct {
+	struct loop *loop;
+	struct content_file *file;
+	uint64_t written, before; /* where it ended, and before that */
+	struct replicate *cut;
+	atomic_int ncut;
+} keeper;
+
+static void hear(void *owner, struct note *note)
+{
+	struct replicate *r = (struct replicate *)note;
+	(void)owner;
+	if (note->type == REPLICATE_SEGMENT && !keeper.file) {
+		keeper.file = r->file;
+		keeper.written = r->end;
+	} else {
+		content_file_unref(r->file);
+	}
+	if (note->type == REPLICATE_WRITTEN && !keeper.cut) {
+		keeper.before = keeper.written;
+		keeper.written = r->end;
+	}
+	if (note->type != REPLICATE_CUT || keeper.cut) {
+		free(r);
+		return;
+	}
+	keeper.cut = r;
+	atomic_store(&keeper.ncut, 1);
+}
+
+static void open_with_keeper(void)
+{
+	struct buf error = {0};
+	if (h.spool)
+		harness_close(&h);
+	memset(&keeper, 0, sizeof keeper);
+	keeper.loop = loop_new("keeper", hear, NULL, NULL);
+	h.spool = spool_new(h.conf, h.loop, &error);
+	assert_non_null(h.spool);
+	spool_replicate(h.spool, keeper.loop, false, true);
+	loop_start(keeper.loop);
+	spool_start(h.spool);
+	buf_fini(&error);
+}
+
+static void close_both(void)
+{
+	harness_close(&h);
+	loop_stop(keeper.loop);
+	loop_free(&keeper.loop);
+	content_file_unref(keeper.file);
+	free(keeper.cut);
+}
+
+static uint32_t seed_of(const struct content_file *file)
+{
+	uint8_t bytes[SEGMENT_HEAD];
+	struct segment_head head;
+	assert_int_equal(pread(file->fd, bytes, sizeof bytes, 0), sizeof bytes);
+	assert_true(segment_head_get(bytes, &head));
+	return segment_head_seed(&head);
+}
+
+/* It had the bytes before the sync: now it is told that the segment ends in front of them, whatever the disk has taken of that. */
+static void what_is_cut_off_is_cut_off_the_copy_too(void **state)
+{
+	struct record end;
+	(void)state;
+	for (int seals = 0; seals < 2; seals++) {
+		open_with_keeper();
+		harness_recovered(&h, seals);
+		harness_store(&h, 1, 1000);
+		harness_wait(&h, &h.nstored, 1);
+		atomic_store(&fail_seals, !seals);
+		atomic_store(&fail_syncs, 1);
+		harness_store(&h, 1, 1000);
+		harness_wait(&h, &h.nrefused, 1);
+		for (int i = 0; i < WAIT_MS && !atomic_load(&keeper.ncut); i++)
+			usleep(1000);
+		assert_int_equal(atomic_load(&keeper.ncut), 1);
+		assert_int_equal(keeper.cut->end, keeper.before);
+		assert_true(keeper.before < keeper.written);
+		assert_int_equal(keeper.cut->n, RECORD_HEAD);
+		assert_true(record_get(keeper.cut->bytes, seed_of(keeper.file), &end));
+		assert_int_equal(end.type, RECORD_END);
+		assert_int_equal(end.length, 0);
+		close_both();
+	}
+	harness_open(&h);
+	harness_recovered(&h, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
@@ -220,6 +320,7 @@ int main(void)
 		TEST(of_two_that_belong_together_both_are_stored_or_neither),
 		TEST(a_disk_that_fails_for_long_refuses_mail_until_it_works),
 		TEST(verdicts_and_replacements_survive_a_failed_sync),
+		TEST(what_is_cut_off_is_cut_off_the_copy_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
