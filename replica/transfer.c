@@ -66,11 +66,12 @@ static size_t place_of(const struct transfer *t, uint64_t id)
 	return low;
 }
 
+/* One whose envelope can't be read is there. */
 static void hear_of(struct transfer *t, struct spool_command *c)
 {
 	assert(t->unknown > 0);
 	t->unknown--;
-	t->known[place_of(t, c->id)] = c->nrow > 0;
+	t->known[place_of(t, c->id)] = c->nrow > 0 || c->error;
 	spool_command_free(&c);
 }
 
@@ -144,6 +145,7 @@ static struct spool_file *new_file(struct transfer *t, uint64_t id)
 	if (f || errno != EEXIST)
 		return f;
 	/* Of an attempt that was killed: the queue has no such message. */
+	assert(!t->known[place_of(t, id)]);
 	char *path = mem_printf("large/%s", ident_text(id, text));
 	disk_unlink(t->folder, path);
 	free(path);

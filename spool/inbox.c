@@ -172,11 +172,25 @@ static struct op *begin_with(struct spool *s, struct spool_store *store)
 	return with;
 }
 
+/* NULL: nothing is in the queue that bears its id. */
+static const struct stub *find_known(const struct spool *s, const struct spool_store *store)
+{
+	bool may_be = store->taken || store->adopted;
+	return may_be ? catalog_find(&s->catalog, store->envelope->id) : NULL;
+}
+
+/* A file that is refused is removed by its name: that of the message which is there, with the same content. */
+static void leave_file(const struct spool *s, struct spool_store *store)
+{
+	const struct stub *known = store->file ? find_known(s, store) : NULL;
+	if (known && known->large)
+		content_unref(spool_file_content(&store->file));
+}
+
 /* Where the message has files of its own, these are on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
-	bool known =
-		(store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
+	bool known = find_known(s, store);
 	struct op *with = store->with && !known ? begin_with(s, store) : NULL;
 	if (with)
 		store->with = NULL;
@@ -187,7 +201,7 @@ static void add_store(struct spool *s, struct spool_store *store)
 	store->outdated = store->replaces && !begin_replacing(s, op);
 	if (!known && !store->outdated)
 		return;
-	/* The message is in the queue, and only its file could not be removed; or it comes too late. */
+	/* The message is in the queue: it was taken, and only its file could not be removed, or adopted; or it comes too late. */
 	list_remove(&op->link);
 	effect_refused(s, op);
 }
@@ -211,6 +225,7 @@ static void large_synced(struct spool *s, struct note *note)
 {
 	int error;
 	struct spool_store *store = large_sync_take(s, note, &error);
+	leave_file(s, store);
 	if (error)
 		refuse_unsynced(s, store, error);
 	else

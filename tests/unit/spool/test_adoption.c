@@ -257,6 +257,44 @@ static void what_the_queue_has_is_not_adopted_again(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
+static struct spool_store *new_large(uint64_t id)
+{
+	enum { SIZE = 1000 };
+	char bytes[SIZE];
+	struct spool_store *s = mem_zalloc(sizeof *s);
+	memset(bytes, 'a' + SIZE % 26, SIZE);
+	s->note.type = SPOOL_STORE;
+	s->reply_to = h.loop;
+	s->adopted = true;
+	s->envelope = harness_envelope(1);
+	s->envelope->size = SIZE;
+	s->envelope->id = s->id = id;
+	s->file = spool_file_new(h.spool, id);
+	assert_non_null(s->file);
+	assert_int_equal(spool_file_write(s->file, bytes, SIZE), 0);
+	return s;
+}
+
+/* Whoever brought it has made the file anew, by its name. */
+static void large_content_that_comes_once_more_stays(void **state)
+{
+	(void)state;
+	uint64_t id = adopt_store(new_large(ident_new()));
+	harness_shell("rm '%s'/large/*", h.conf->spool, "");
+	struct spool_store *again = new_large(id);
+	loop_post(spool_loop(h.spool), &again->note);
+	harness_wait(&h, &h.nrefused, 1);
+	assert_int_equal(harness_files(&h, "large"), 1);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+	release_all();
+	harness_credit(&h, 10);
+	struct envelope *e = harness_take(&h);
+	assert_int_equal(e->id, id);
+	envelope_free(&e);
+}
+
 static void an_operator_has_to_wait(void **state)
 {
 	(void)state;
@@ -335,6 +373,7 @@ int main(void)
 		HARNESS_TEST(what_is_done_at_last_stays_done),
 		HARNESS_TEST(large_content_that_was_given_back_comes_again),
 		HARNESS_TEST(what_the_queue_has_is_not_adopted_again),
+		HARNESS_TEST(large_content_that_comes_once_more_stays),
 		HARNESS_TEST(an_operator_has_to_wait),
 		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),
 		HARNESS_TEST(behind_a_closed_fence_nothing_is_stored_or_begun),
