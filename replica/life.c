@@ -27,7 +27,7 @@ static const char *const bonds[] = {
 
 static int open_spool(const char *spool)
 {
-	return disk_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY);
+	return disk_open_top(spool);
 }
 
 static bool parse_node(const char *text, struct epoch_own *own)

@@ -9,11 +9,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-static int open_spool(const char *spool)
-{
-	return disk_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY);
-}
-
 static const char *name_of(const struct conf *c)
 {
 	if (c->cluster.replicate == REPLICATE_OFF)
@@ -37,7 +32,7 @@ enum membership membership_judge(const struct epoch_own *own, const char *name)
 
 bool membership_adopts(const char *spool)
 {
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	bool noted = folder >= 0 ? adoption_is_noted(folder) : errno != ENOENT;
 	if (folder >= 0)
 		disk_close(folder);
@@ -170,7 +165,7 @@ static bool leave_locked(const char *spool, struct buf *says)
 
 bool membership_leave(const char *spool, struct buf *says)
 {
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	int lock = folder >= 0 ? disk_open(folder, "lock", O_RDWR | O_CREAT) : -1;
 	bool ok = lock >= 0 && disk_lock(lock) == 0;
 	if (ok)

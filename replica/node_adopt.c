@@ -243,7 +243,7 @@ bool node_has_room(struct node *n, const struct roster_row *r, uint64_t *needed,
 {
 	*needed = 0;
 	*there = 0;
-	int folder = disk_open(AT_FDCWD, n->conf->spool, O_RDONLY | O_DIRECTORY);
+	int folder = disk_open_top(n->conf->spool);
 	if (folder < 0)
 		return true;
 	*there = disk_free_bytes(folder) - n->conf->queue_minfree;

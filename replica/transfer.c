@@ -384,7 +384,7 @@ bool transfer_run(struct transfer *t, const char *folder, const char *node, cons
 	t->came = (struct transferred){.messages = 0};
 	t->node = node;
 	t->doubt = doubt;
-	t->folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
+	t->folder = disk_open_top(t->conf->spool);
 	on_tick(t);
 	bool ok = t->folder >= 0 && read_and_move(t, folder, error);
 	if (!ok && buf_len(error) == 0 && !is_interrupted(t))

@@ -48,7 +48,7 @@ static bool read_format(const struct check_folders *f, const char *spool, int *f
 bool check_folders_open(struct check_folders *f, const char *spool, int *format, struct buf *error)
 {
 	*f = (struct check_folders){-1, -1, -1, -1};
-	f->top = disk_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY);
+	f->top = disk_open_top(spool);
 	if (f->top < 0) {
 		buf_printf(error, "%s: %s", spool, strerror(errno));
 		return false;

@@ -18,6 +18,11 @@ int disk_open(int folder, const char *name, int flags)
 	return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+int disk_open_top(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 void disk_close(int fd)
 {
 	int error = errno;

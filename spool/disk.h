@@ -17,10 +17,11 @@
 #include <sys/uio.h>
 
 int disk_open(int folder, const char *name, int flags); /* relative to folder, AT_FDCWD allowed */
-void disk_close(int fd);				/* errno stays */
-int disk_make_folder(int folder, const char *name);	/* mode 0700; 0 when it is there already */
-int disk_lock(int fd);					/* EWOULDBLOCK: another process has it */
-int disk_allocate(int fd, uint64_t size);		/* reserve blocks and set the size */
+int disk_open_top(const char *path); /* the folder of a queue, or a symbolic link to it */
+void disk_close(int fd);	     /* errno stays */
+int disk_make_folder(int folder, const char *name); /* mode 0700; 0 when it is there already */
+int disk_lock(int fd);				    /* EWOULDBLOCK: another process has it */
+int disk_allocate(int fd, uint64_t size);	    /* reserve blocks and set the size */
 int disk_truncate(int fd, uint64_t size);
 int disk_unlink(int folder, const char *name);
 int disk_move(int from_folder, const char *name, int to_folder, const char *to_name);

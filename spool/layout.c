@@ -140,7 +140,7 @@ static bool check_format(struct spool *s, struct buf *error)
 
 bool layout_open(struct spool *s, struct buf *error)
 {
-	s->folder = make_path(s) ? disk_open(AT_FDCWD, s->conf->spool, O_RDONLY | O_DIRECTORY) : -1;
+	s->folder = make_path(s) ? disk_open_top(s->conf->spool) : -1;
 	if (s->folder < 0)
 		return say_failure(s, "", error);
 	if (!take_lock(s, error) || !check_format(s, error) ||

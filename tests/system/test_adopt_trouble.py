@@ -63,6 +63,22 @@ def test_a_folder_left_by_one_adoption_is_not_the_queue_of_the_next(lab, nats):
     assert aside(nodes["a2"])
 
 
+def test_queues_behind_symbolic_links_are_adopted_and_adopt(lab, nats):
+    sink = lab.sink(later())
+    of = {name: lab.relay(config_of(nats.addresses, sink, name, nats_replicas=1, adopt_after="5s"), start=False) for name in ("h1", "h2")}
+    for relay in of.values():
+        os.mkdir(relay.folder + "/disk")
+        os.symlink("disk", relay.spool)
+        relay.start().wait_event("node", 60, state="up")
+    ids = take(of["h1"], 5, 0)
+    of["h1"].kill()
+    of["h2"].wait_event("node", 60, state="adopted", node="h1")
+    assert {one.keys["id"] for one in of["h2"].events("adopted")} == set(ids.values())
+    of["h1"].start()
+    of["h1"].wait_event("node", 60, state="up", count=2)
+    assert aside(of["h1"])
+
+
 def test_the_row_says_with_which_epoch_a_life_began(lab, nats):
     sink = lab.sink(later())
     nodes = nodes_of(lab, nats, sink, "b1", "b2")

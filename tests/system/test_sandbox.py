@@ -17,6 +17,7 @@ from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 from lab.orders import order, with_orders
 from lab.relay import REPOSITORY
+from lab.sink import Rule
 
 REFUSED = 1
 SYS_LANDLOCK_CREATE_RULESET = 444
@@ -179,6 +180,29 @@ def test_reload_rotation_and_restart_work_inside(lab, tmp_path):
         relay.send(recipients=("list@here.test",))
         sink.wait_messages(1 + restarts)
     assert {to for message in sink.messages for to in message.recipients} == {"two@dest.test", "three@dest.test"}
+
+
+def test_the_queue_may_lie_behind_a_symbolic_link(lab, tmp_path):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(Config().route_all_to(sink.port), start=False)
+    disk = tmp_path / "disk" / "queue"
+    disk.parent.mkdir()
+    os.symlink(disk.parent, relay.folder + "/mnt")
+    os.symlink("mnt/queue", relay.spool)
+    disk.mkdir()
+    relay.start()
+    relay.send(recipients=("small@dest.test",))
+    relay.send(recipients=("large@dest.test",), content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 60000)
+    assert relay.command("sendmail", "local@dest.test", stdin="Subject: local\n\n").returncode == 0
+    relay.wait_event("deferred", count=3)
+    assert len(list((disk / "large").iterdir())) == 1
+    relay.kill()
+    assert relay.command("queue", "list").stdout.splitlines()[-1].startswith("-- 3 messages")
+    assert relay.command("queue", "check").returncode == 0
+    sink.behaviour.rules.clear()
+    relay.start()
+    assert relay.command("queue", "flush", "--all").returncode == 0
+    sink.wait_messages(3)
 
 
 @needs_all

@@ -116,6 +116,11 @@ int disk_open(int folder, const char *name, int flags)
 	return descriptor(n);
 }
 
+int disk_open_top(const char *path)
+{
+	return disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+}
+
 int memdisk_close(int fd)
 {
 	struct inode *n = inode_of(fd);
