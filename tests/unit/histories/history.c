@@ -66,6 +66,7 @@ enum fault {
 	FAULT_UNCHECKED,
 	FAULT_ROOM,
 	FAULT_READ,
+	FAULT_SYNC, /* writes, too */
 	FAULTS,
 	UNEVEN = FAULTS, /* not a fault: acts are more or less frequent than in other histories */
 	FAULT_NONE = -1
@@ -74,7 +75,7 @@ enum fault {
 static const char *const fault_names[FAULTS] = {
 	"kill",	 "die",	   "doom",   "power", "pause",	   "backup", "empty", "gone",
 	"tail",	 "bucket", "full",   "cut",   "away",	   "slow",   "clock", "order",
-	"drain", "retire", "repair", "list",  "unchecked", "room",   "read"};
+	"drain", "retire", "repair", "list",  "unchecked", "room",   "read",  "sync"};
 
 bool history_loud;
 
@@ -666,6 +667,15 @@ static void act_read(void)
 		     false);
 }
 
+/* A batch can't be written, or not be synced, or what is left of it not be cut off. */
+static void act_fail(void)
+{
+	static const enum memdisk_call call[] = {CALL_WRITE, CALL_DATASYNC, CALL_DATASYNC,
+						 CALL_SYNC, CALL_TRUNCATE};
+	enum { CALLS = sizeof call / sizeof call[0] };
+	memdisk_fail(some()->disk, call[below(CALLS)], 1 + (int)below(12), EIO, false);
+}
+
 static const struct {
 	const char *name;
 	void (*act)(void);
@@ -694,7 +704,7 @@ static const struct {
 	{"vanish", act_vanish, 0, FAULT_NONE},	 {"forget", act_forget, 0, FAULT_NONE},
 	{"fall", act_fall, 0, FAULT_NONE},	 {"word", act_word, 0, FAULT_NONE},
 	{"lose", act_lose, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
-	{"read", act_read, 4, FAULT_READ},
+	{"read", act_read, 4, FAULT_READ},	 {"fail", act_fail, 6, FAULT_SYNC},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
@@ -715,6 +725,14 @@ static void weigh_acts(const struct story *h, bool uneven, uint32_t weight[KINDS
 	}
 }
 
+/* Where it is named, and by a chance of its own: without it a seed means what it did. */
+static uint32_t later_fault(uint64_t seed, uint32_t per_cent, uint32_t allowed)
+{
+	struct chance c = {.state = ~seed << 16};
+	bool named = ~allowed && allowed >> FAULT_SYNC & 1;
+	return (uint32_t)(named && chance_percent(&c, per_cent)) << FAULT_SYNC;
+}
+
 void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 {
 	const bool uneven = ~allowed && allowed >> UNEVEN & 1;
@@ -725,9 +743,10 @@ void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 		per_cent = FEW;
 	if (uneven && chance_percent(&c, 20))
 		h->machines = MACHINES;
-	for (int i = 0; i < FAULTS; i++)
+	for (int i = 0; i < FAULT_SYNC; i++)
 		h->faults |= (uint32_t)chance_percent(&c, per_cent) << i;
 	h->faults &= allowed;
+	h->faults |= later_fault(seed, per_cent, allowed);
 	uint32_t weight[KINDS];
 	weigh_acts(h, uneven, weight);
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
@@ -990,6 +1009,14 @@ static void judge_pairs(void)
 	}
 }
 
+static void judge_refused(void)
+{
+	char id[IDENT_TEXT];
+	for (int i = 0; i < ledger.n; i++)
+		if (ledger.sheet[i].refused && ledger.sheet[i].rcpt[0].sent)
+			ledger_broken(BROKEN_REFUSED, "%s", ident_text(ledger.sheet[i].id, id));
+}
+
 static bool all_off(void *nothing)
 {
 	(void)nothing;
@@ -1042,6 +1069,8 @@ static void rest(const struct story *h)
 	come_to_rest(fibers.now_us);
 	judge_rest();
 	judge_pairs();
+	if (h->strict)
+		judge_refused();
 	if (!ledger.broken)
 		end_all(h->faults >> FAULT_AWAY & 1);
 	if (fibers.busy > BUSY)

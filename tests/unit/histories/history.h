@@ -32,6 +32,7 @@ struct story {
 	int machines;
 	bool async;	 /* clients do not wait for the copy */
 	bool stays_full; /* what is full is full at rest, too */
+	bool strict;	 /* NATS hears all, and has time to: what is refused is sent by nobody */
 	int n;
 	struct act act[HISTORY_ACTS];
 };

@@ -21,6 +21,7 @@ const char *broken_text(enum broken b)
 		[BROKEN_LOST] = "acknowledged mail is lost",
 		[BROKEN_AGAIN] = "sent again, and nothing named it as in doubt",
 		[BROKEN_REVIVED] = "finished long ago, and sent again",
+		[BROKEN_REFUSED] = "refused, and sent",
 		[BROKEN_CONTENT] = "its content is another one",
 		[BROKEN_STRANGER] = "a message that nobody has brought",
 		[BROKEN_SHARED_ID] = "two messages have one id",

@@ -48,6 +48,7 @@ enum broken {
 	BROKEN_LOST,	  /* acknowledged mail is lost */
 	BROKEN_AGAIN,	  /* what was sent is sent again, and nothing named it as in doubt */
 	BROKEN_REVIVED,	  /* what was finished is sent again */
+	BROKEN_REFUSED,	  /* what was refused is sent */
 	BROKEN_CONTENT,	  /* content is another one */
 	BROKEN_STRANGER,  /* a message that nobody has brought */
 	BROKEN_SHARED_ID, /* one id, two messages */
