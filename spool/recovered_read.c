@@ -71,16 +71,19 @@ bool recovered_tries_again(struct recovered *r)
 
 /* A process that was killed leaves in the kernel what it had not synced. It is read like the rest, and
  * must be as safe before anything is removed because of it. When a sync had failed, the kernel may take it
- * for written all the same, and the next sync succeeds: so it is written once more before. */
-static bool make_stable(const struct segment *g, uint64_t end)
+ * for written all the same, and the next sync succeeds: so it is written once more before. What is read after that has failed
+ * may be what was there earlier, and says nothing of what was lost: unread is all that may be tried again. */
+static bool make_stable(const struct segment *g, uint64_t end, bool *unread)
 {
 	char *piece = mem_alloc(PIECE);
 	bool good = true;
+	*unread = false;
 	for (uint64_t at = g->said; good && at < end; at += PIECE) {
 		struct iovec v = {.iov_base = piece,
 				  .iov_len = end - at < PIECE ? (size_t)(end - at) : PIECE};
 		ssize_t n = disk_read(g->file->fd, piece, v.iov_len, at);
-		good = n == (ssize_t)v.iov_len && disk_write(g->file->fd, &v, 1, at) == 0;
+		*unread = n != (ssize_t)v.iov_len;
+		good = !*unread && disk_write(g->file->fd, &v, 1, at) == 0;
 	}
 	free(piece);
 	return good && disk_datasync(g->file->fd) == 0;
@@ -91,8 +94,8 @@ void recovered_read(struct recovered *r, size_t i)
 	struct segment *g = r->replay.segment[i];
 	struct survey v;
 	survey_segment(&v, &r->replay, i);
-	bool stable;
-	while (!(stable = make_stable(g, v.end)) && recovered_tries_again(r))
+	bool stable, unread;
+	while (!(stable = make_stable(g, v.end, &unread)) && unread && recovered_tries_again(r))
 		;
 	if (!stable)
 		recovered_disk_failed(r, g);

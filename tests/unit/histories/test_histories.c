@@ -514,6 +514,18 @@ static void and_those_of_uneven_histories(void **state)
 	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name() | history_fault("uneven"));
 }
 
+/* A start that could not sync what it had read, read the segment again, and took what was there by then for that. */
+static void and_those_where_syncs_fail(void **state)
+{
+	static const uint64_t seeds[] = {3101031};
+	static const char *const faults[] = {"sync", "kill", "gone", "die", "power", "away"};
+	uint32_t named = 0;
+	(void)state;
+	for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+		named |= history_fault(faults[i]);
+	play_seeds(seeds, sizeof seeds / sizeof seeds[0], named);
+}
+
 static void what_was_promised_is_kept_by_every_cluster(void **state)
 {
 	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
@@ -557,6 +569,7 @@ int main(void)
 		cmocka_unit_test(those_that_were_found_are_mended),
 		cmocka_unit_test(and_those_that_take_all_faults),
 		cmocka_unit_test(and_those_of_uneven_histories),
+		cmocka_unit_test(and_those_where_syncs_fail),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
