@@ -85,6 +85,7 @@ def test_an_address_tells_all_of_somebodys_mail(lab, form):
                         re.findall(r"\b[0-9A-Z]{13}\b", relay.command("trace", failed, "--json").stdout), 60, "the report")
     wait_until(lambda: len(_stories(relay.command("trace", "ann@writer.test"))) == 4 and
                "delivered to <ann@writer.test>" in relay.command("trace", "ann@writer.test").stdout, 60, "the report to arrive")
+    wait_until(lambda: "now: not in the queue" in _stories(relay.command("trace", first))[first], 60, "the end of the first")
     done = relay.command("trace", "Ann@Writer.test")
     assert done.returncode == 0 and not done.stderr, done
     stories = _stories(done)
