@@ -247,10 +247,10 @@ static void flush_all(struct spool *s, struct spool_command *c)
 	due_all_moved(&s->deferred);
 }
 
-/* The operator was told that it is deleted, and no later order makes that untrue. */
-static bool is_deleted(const struct stub *stub)
+/* The operator was told that it is deleted, and no other order makes that untrue. The same one waits as the first does. */
+static bool is_deleted(const struct spool_command *c, const struct stub *stub)
 {
-	return stub->wish == WISH_DELETE;
+	return stub->wish == WISH_DELETE && c->op != SPOOL_DELETE;
 }
 
 /* One message, or the next of all. True: there are more. */
@@ -261,11 +261,11 @@ static bool order_next(struct spool *s, struct spool_command *c)
 		c->id ? catalog_find(&s->catalog, c->id) : catalog_next(&s->catalog, c->after);
 	if (!c->until) /* what comes in meanwhile is none of it */
 		c->until = c->id ? c->id : catalog_last(&s->catalog);
-	if (c->id && (!stub || is_deleted(stub)))
+	if (c->id && (!stub || is_deleted(c, stub)))
 		c->unmoved[SPOOL_MISSING]++;
 	for (; stub && stub->id <= c->until && n < STEP; n++) {
 		c->after = stub->id;
-		if (!is_deleted(stub) && is_asked_for(s, c, stub))
+		if (!is_deleted(c, stub) && is_asked_for(s, c, stub))
 			count_order(c, order_one(s, c, stub));
 		stub = c->id ? NULL : catalog_next(&s->catalog, c->after);
 	}
