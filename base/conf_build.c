@@ -79,6 +79,15 @@ static void set_title(struct conf_titled *t, enum conf_kind kind, const char *te
 	set_defaults(kind, t);
 }
 
+/* A port that was given for LMTP is kept, though it is that of SMTP. */
+static void clone_port(struct builder *b, const struct conf_transport *from,
+		       const struct conf_transport *to)
+{
+	int line = conf_lines_find(b->lines, &from->port, -1, 0);
+	if (line > 0 && from->protocol == TRANSPORT_PROTOCOL_LMTP)
+		conf_lines_add(b->lines, &to->port, -1, line);
+}
+
 /* "like": all of another transport, as far as the file has come; or of "smtp". */
 static void clone_transport(struct builder *b, const struct conf_block *block,
 			    struct conf_transport *t)
@@ -87,6 +96,7 @@ static void clone_transport(struct builder *b, const struct conf_block *block,
 		const struct conf_transport *other = &b->conf->transport[i];
 		if (other != t && strcmp(other->title, block->like) == 0) {
 			copy_section(CONF_KIND_TRANSPORT, t, other);
+			clone_port(b, other, t);
 			return;
 		}
 	}

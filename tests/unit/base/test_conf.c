@@ -163,6 +163,21 @@ static void like_takes_over_all_and_what_is_said_after_it_counts(void **state)
 	conf_unref(c);
 }
 
+static void like_takes_over_the_port_of_smtp_where_it_was_given_for_lmtp(void **state)
+{
+	(void)state;
+	struct conf *c = good("transport smtp { port = 25 }\n"
+			      "transport a { protocol = lmtp port = 25 }\n"
+			      "transport b { like = a }\n"
+			      "transport c { protocol = lmtp }\n"
+			      "transport d { like = c }\n"
+			      "transport e { like = smtp protocol = lmtp }\n");
+	static const int ports[] = {25, 25, 25, 24, 24, 24};
+	for (int i = 0; i < c->ntransport; i++)
+		assert_int_equal(c->transport[i].port, ports[i]);
+	conf_unref(c);
+}
+
 static void comments_of_all_kinds_change_no_line(void **state)
 {
 	(void)state;
@@ -527,6 +542,7 @@ int main(void)
 		cmocka_unit_test(every_unit_is_understood),
 		cmocka_unit_test(an_empty_list_is_empty_and_more_can_be_added_to_a_default),
 		cmocka_unit_test(like_takes_over_all_and_what_is_said_after_it_counts),
+		cmocka_unit_test(like_takes_over_the_port_of_smtp_where_it_was_given_for_lmtp),
 		cmocka_unit_test(comments_of_all_kinds_change_no_line),
 		cmocka_unit_test(the_environment_is_not_looked_at),
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
