@@ -349,6 +349,8 @@ static void check_transport(struct check *c, struct conf_transport *t)
 	choose_port(c, t);
 	if (t->title[0] == '\0')
 		FAULT(c, t, -1, t->line, "a transport must have a name");
+	if (strpbrk(t->title, " \t\r\n"))
+		FAULT(c, t, -1, t->line, "transport \"%s\": a name has no spaces", t->title);
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
 		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
 		      t->title);

@@ -324,6 +324,13 @@ static void a_source_has_addresses_that_no_other_has(void **state)
 	      "is not the name of a host");
 }
 
+static void the_name_of_a_transport_has_no_spaces(void **state)
+{
+	(void)state;
+	wrong("\ntransport \"to partners\" { port = 2525 }\n", 2,
+	      "transport \"to partners\": a name has no spaces");
+}
+
 static void transports_and_flows_name_sources_with_weights(void **state)
 {
 	(void)state;
@@ -552,6 +559,7 @@ int main(void)
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
 		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
+		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
