@@ -63,14 +63,12 @@ static uint64_t make_other(char **folder)
 	return id;
 }
 
-static void take(const char *folder)
+static void take(struct transfer *t, const char *folder)
 {
 	struct buf error = {0};
-	struct transfer *t = transfer_new(h.conf, h.spool, &interrupt);
 	transfer_begin(t);
 	if (!transfer_run(t, folder, "n9", NULL, &came, &error))
 		fail_msg("%s", buf_cstr(&error));
-	transfer_free(&t);
 	buf_fini(&error);
 }
 
@@ -86,15 +84,17 @@ static void taken_twice(int unread)
 {
 	char *folder;
 	uint64_t id = make_other(&folder);
-	take(folder);
+	struct transfer *t = transfer_new(h.conf, h.spool, &interrupt);
+	take(t, folder);
 	assert_int_equal(came.messages, 1);
 	atomic_store(&failing, unread);
-	take(folder);
+	take(t, folder);
 	assert_int_equal(came.messages, 1);
 	assert_int_equal(atomic_load(&failing) > 0, unread > 1);
 	atomic_store(&failing, 0);
 	assert_int_equal(harness_files(&h, "large"), 1);
 	harness_crash(&h);
+	transfer_free(&t);
 	harness_open(&h);
 	harness_recovered(&h, 1);
 	release_all();
