@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Starting, stopping and changing a relay that is in use; without systemd, but as systemd does it."""
 
+import contextlib
 import os
 import pathlib
 import pty
@@ -362,8 +363,12 @@ def test_a_drain_during_a_restart_is_to_be_asked_for_again(lab):
 
 
 def threads_of(pid):
-    """Return the names of its threads."""
-    return {(task / "comm").read_text().strip() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+    """Return the names of its threads; one that ends meanwhile is none any more."""
+    names = set()
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names.add((task / "comm").read_text().strip())
+    return names
 
 
 def test_a_signal_behind_the_loop_of_a_restart_stops_the_relay(lab):
