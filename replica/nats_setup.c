@@ -2,7 +2,6 @@
 #include "replica/nats_setup.h"
 
 #include "base/fence.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "replica/epoch.h"
 #include "replica/format.h"
@@ -132,13 +131,6 @@ static bool has_description(const jsStreamConfig *c, const char *description)
 	return c->Description && strcmp(c->Description, description) == 0;
 }
 
-static bool is_as_wanted(const struct nats_setup *n, const jsStreamConfig *c, const char *subjects,
-			 const char *description)
-{
-	return takes_only(c, subjects) && has_description(c, description) &&
-	       c->Replicas == n->conf->nats_replicas;
-}
-
 static bool claim_of(const jsStreamConfig *c, struct replica_epoch *claim)
 {
 	return c->Description && replica_claim_get(c->Description, claim);
@@ -177,27 +169,6 @@ static bool is_anothers(const jsStreamConfig *c, const struct replica_epoch *cla
 	       (claim_of(c, &there) && epoch_is_later(&there, claim));
 }
 
-static natsStatus update_stream(struct nats_setup *n, jsStreamConfig *to)
-{
-	jsOptions o = options_within(n->wait_ms);
-	return js_UpdateStream(NULL, n->js, to, &o, NULL);
-}
-
-/* An epoch does not wait for servers. */
-natsStatus nats_setup_update(struct nats_setup *n, jsStreamConfig *to)
-{
-	const int64_t were = to->Replicas;
-	to->Replicas = n->conf->nats_replicas;
-	natsStatus s = update_stream(n, to);
-	if (s != NATS_ERR || to->Replicas == were)
-		return s;
-	log_event(LOG_LEVEL_WARNING, "replica", "state", "unspread", "stream", to->Name, "servers",
-		  log_number(were), "wanted", log_number(to->Replicas), "reason",
-		  nats_setup_text(s), NULL);
-	to->Replicas = were;
-	return update_stream(n, to);
-}
-
 /* The stream's configuration as the server has told it stays as it was, for whoever frees it. */
 static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 				const char *subjects, const char *description)
@@ -206,7 +177,8 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 	to.Subjects = &subjects;
 	to.SubjectsLen = 1;
 	to.Description = description;
-	return nats_setup_update(n, &to);
+	jsOptions o = options_within(n->wait_ms);
+	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
 }
 
 /* The configuration that is to stand there. */
@@ -247,7 +219,8 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 		s = write_claim(n, NULL, name, subjects, text);
 	else if (s == NATS_OK && is_anothers(info->Config, claim))
 		s = NATS_ILLEGAL_STATE;
-	else if (s == NATS_OK && !is_as_wanted(n, info->Config, subjects, text))
+	else if (s == NATS_OK &&
+		 !(takes_only(info->Config, subjects) && has_description(info->Config, text)))
 		s = write_claim(n, info->Config, name, subjects, text);
 	jsStreamInfo_Destroy(info);
 	free(text);

@@ -50,10 +50,6 @@ natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *cl
  * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). NATS_TIMEOUT: no answer, or
  * the epoch of this node is over (base/fence.h); then nothing is written. */
 
-natsStatus nats_setup_update(struct nats_setup *, jsStreamConfig *to);
-/* Have a stream that is there so, on as many servers as nats_replicas says: if NATS refuses that, on those that it is on, and the log
- * says so. */
-
 /* Whoever renews an epoch beside it waits for a part of wait_ms only: another server's streams may be those that do not
  * answer. */
 enum { NATS_SETUP_BRIEFLY = 4 };

@@ -99,16 +99,6 @@ static natsStatus list_keys(struct roster *r, jsStreamInfo **info)
 	return js_GetStreamInfo(info, r->nats->js, STREAM, &o, NULL);
 }
 
-/* Nodes may want different ones, and it is all of theirs: what it is on already it stays on. Once: what is refused is refused
- * as often as it is asked for. */
-static void spread_bucket(struct roster *r, const jsStreamConfig *is)
-{
-	jsStreamConfig to = *is;
-	if (!r->spread && is->Replicas < r->nats->conf->nats_replicas)
-		nats_setup_update(r->nats, &to);
-	r->spread = true;
-}
-
 static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys, int64_t now_ms)
 {
 	char node[REPLICA_NODE_MAX + 1];
@@ -129,8 +119,6 @@ natsStatus roster_read(struct roster *r, int64_t now_ms)
 	natsStatus s = open_bucket(r);
 	if (s == NATS_OK)
 		s = list_keys(r, &info);
-	if (s == NATS_OK)
-		spread_bucket(r, info->Config);
 	if (s == NATS_OK)
 		s = read_rows(r, info->State.Subjects, now_ms);
 	jsStreamInfo_Destroy(info);

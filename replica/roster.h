@@ -32,7 +32,6 @@ struct roster {
 	kvStore *kv;
 	struct roster_row *row;
 	int n;
-	bool spread; /* the bucket was asked for as many servers as are wanted */
 };
 
 void roster_init(struct roster *, struct nats_setup *);

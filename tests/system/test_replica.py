@@ -267,33 +267,6 @@ def test_one_server_of_three_dies_under_load(lab, nats, leads):
 
 
 @pytest.mark.plain_only  # The library reads and writes a connection in two threads, which OpenSSL does not promise to bear.
-def servers_of(nats):
-    """Return on how many servers the streams of a node and of all nodes are to be."""
-    return [nats.ask(f"$JS.API.STREAM.INFO.{stream}")["config"]["num_replicas"] for stream in (f"sluice-{NODE}", "KV_sluice-nodes")]
-
-
-def test_streams_come_to_be_on_as_many_servers_as_the_setting_says(lab):
-    nats = Nats(lab.folder("nats"))
-    lab.callback(nats.close)
-    nats.start()
-    sink = lab.sink()
-    relay = start_node(lab, config_of(nats, sink, nats_replicas=1))
-    wait_taken(relay)
-    assert servers_of(nats) == [1, 1]
-    # Others may want more of what is all nodes'; five there are not.
-    for starts, (wanted, there) in enumerate(((3, [3, 3]), (1, [1, 3]), (5, [1, 3])), 2):
-        relay.stop()
-        relay.config.extra = config_of(nats, sink, nats_replicas=wanted).extra
-        relay.write_config()
-        relay.start()
-        relay.wait_event("node", count=starts, state="up")
-        wait_taken(relay)
-        relay.wait_event("replica", count=starts, state="complete")
-        assert servers_of(nats) == there
-    said = {one["stream"]: (one["servers"], one["wanted"]) for one in relay.events("replica", state="unspread")}
-    assert said == {f"sluice-{NODE}": ("1", "5"), "KV_sluice-nodes": ("3", "5")}
-
-
 def test_tls_and_credentials(lab):
     certificate, key = lab.certificates.host("localhost")
     realm = Realm(lab.folder("realm"))

@@ -19,7 +19,6 @@ enum {
 	AGAIN_US = 250000,
 	RETRANSMIT_US = 200000,
 	API_MS = 5000,
-	REPLICAS = 3, /* as nats_replicas says by default */
 };
 
 struct __natsOptions {
@@ -274,7 +273,6 @@ static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filte
 	info->Config->Subjects[0] = mem_strdup(s->now.subjects);
 	info->Config->SubjectsLen = 1;
 	info->Config->Description = mem_strdup(s->now.description);
-	info->Config->Replicas = REPLICAS;
 	info->State.Msgs = s->now.n;
 	info->State.LastSeq = s->now.last;
 	info->State.FirstSeq = s->now.n > 0 ? s->now.message[0].sequence : s->now.last + 1;
