@@ -537,7 +537,7 @@
 	P(flag, degrade, "false", 0, 0, RESTART, "",                                               \
 	  "With sync: while NATS is away, take mail all the same, on stable storage here alone, as with async.") \
 	P(number, nats_replicas, "3", 1, 5, RESTART, "",                                           \
-	  "How many servers keep each message; so many there must be.")                            \
+	  "How many servers keep each message; so many there must be. A stream that is there keeps its own number.")                            \
 	P(flag, nats_tls, "false", 0, 0, RESTART, "",                                              \
 	  "Speak TLS with them. Their certificates must name the HOST or ADDRESS in nats, and be vouched for by nats_ca.") \
 	P(text, nats_ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RESTART, "",               \
