@@ -509,7 +509,7 @@ static void and_those_that_take_all_faults(void **state)
  * belong together, and were given back one by one. */
 static void and_those_of_uneven_histories(void **state)
 {
-	static const uint64_t seeds[] = {11174, 21474, 29926, 626505};
+	static const uint64_t seeds[] = {11174, 21474, 29926, 626505, 712915};
 	(void)state;
 	play_seeds(seeds, sizeof seeds / sizeof seeds[0], all_by_name() | history_fault("uneven"));
 }
