@@ -4,6 +4,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static char *fold_domain(const char *text)
 static bool judge_in_ascii(bool (*judgement)(const char *pattern, const char *of),
 			   const char *pattern, const char *of)
 {
-	if (name_key_plain(pattern) && name_key_plain(of))
+	if (utf8_is_ascii(pattern) && utf8_is_ascii(of))
 		return judgement(pattern, of);
 	char *folded_pattern = fold_domain(pattern), *folded = fold_domain(of);
 	bool good = judgement(folded_pattern, folded);

@@ -4,6 +4,7 @@
 #include "base/header_field.h"
 #include "base/mem.h"
 #include "base/tls_keys.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <openssl/err.h>
@@ -43,20 +44,13 @@ static bool header_good(const char *name)
 	return header_field_name(line, len + 1) == len;
 }
 
-static bool is_ascii(const char *s)
-{
-	while (*s && (unsigned char)*s < 128)
-		s++;
-	return !*s;
-}
-
 static void check_section(const struct conf *c, const struct conf_dkim *d,
 			  const struct conf_lines *lines, struct conf_faults *faults)
 {
-	if (!is_ascii(d->title) || !conf_host_good(d->title + (d->title[0] == '.')))
+	if (!utf8_is_ascii(d->title) || !conf_host_good(d->title + (d->title[0] == '.')))
 		FAULT(d, -1, "dkim: \"%s\" is not a domain, nor one with a dot in front%s",
 		      d->title,
-		      is_ascii(d->title) ? "" : "; beyond ASCII it is written as xn--...");
+		      utf8_is_ascii(d->title) ? "" : "; beyond ASCII it is written as xn--...");
 	if (!conf_dkim_selector_good(d->selector))
 		FAULT(&d->selector, -1, "dkim \"%s\": %s \"%s\"", d->title,
 		      *d->selector ? "that is no selector:" : "it needs a selector, not",

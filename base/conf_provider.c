@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static char *suffix_of(const char *item)
 	size_t len = strlen(key);
 	if (len > 1 && key[len - 1] == '.')
 		key[len - 1] = '\0';
-	if (name_key_plain(key) && conf_host_good(key + (key[0] == '.')))
+	if (utf8_is_ascii(key) && conf_host_good(key + (key[0] == '.')))
 		return key;
 	free(key);
 	return NULL;

@@ -4,19 +4,13 @@
 #include "base/buf.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <idn2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-bool name_key_plain(const char *text)
-{
-	while (*text && (unsigned char)*text < 128)
-		text++;
-	return *text == '\0';
-}
 
 static void lower_ascii(char *text)
 {
@@ -49,8 +43,8 @@ static bool put_labels(struct buf *to, char *text)
 {
 	bool good = true;
 	for (char *label; (label = strsep(&text, "."));) {
-		char *ascii = name_key_plain(label) ? NULL : ascii_of_name(label);
-		good = good && (ascii || name_key_plain(label));
+		char *ascii = utf8_is_ascii(label) ? NULL : ascii_of_name(label);
+		good = good && (ascii || utf8_is_ascii(label));
 		buf_printf(to, "%s%s", ascii ? ascii : label, text ? "." : "");
 		idn2_free(ascii);
 	}
@@ -63,9 +57,9 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
 	struct buf labels = {0};
 	bool good = true;
 	lower_ascii(copy);
-	if (!name_key_plain(copy))
+	if (!utf8_is_ascii(copy))
 		ascii = ascii_of_name(copy);
-	if (!ascii && !name_key_plain(copy)) {
+	if (!ascii && !utf8_is_ascii(copy)) {
 		char *text = mem_strdup(copy);
 		good = put_labels(&labels, text);
 		free(text);
@@ -97,7 +91,7 @@ static void put_word(struct buf *to, const char *word)
 
 bool name_key_into(const char *key, char *to, size_t size)
 {
-	bool plain = name_key_plain(key);
+	bool plain = utf8_is_ascii(key);
 	char *folded = plain ? NULL : name_key(key);
 	const char *from = folded ? folded : key;
 	size_t len = strlen(from);
@@ -113,7 +107,7 @@ bool name_key_into(const char *key, char *to, size_t size)
 char *name_key(const char *key)
 {
 	struct buf to = {0};
-	if (name_key_plain(key)) {
+	if (utf8_is_ascii(key)) {
 		buf_puts(&to, key);
 	} else {
 		for (bool more = true; more; more = *key++ != '\0') {
@@ -133,7 +127,7 @@ char *name_key(const char *key)
 
 bool name_key_fits(const char *key, const char *name)
 {
-	if (name_key_plain(name))
+	if (utf8_is_ascii(name))
 		return strcasecmp(key, name) == 0;
 	char *folded = name_key(name);
 	bool fits = strcmp(key, folded) == 0;

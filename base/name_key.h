@@ -22,8 +22,6 @@ enum { NAME_KEY_DOMAIN = 256 };
 bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN]);
 /* False: it has no such form, or it is too long, and to is cut there. */
 
-bool name_key_plain(const char *key); /* ASCII: only its letters need folding */
-
 char *name_key(const char *key);
 /* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
  * between blanks. */

@@ -7,6 +7,7 @@
 #include "base/refs.h"
 #include "base/socketmap_name.h"
 #include "base/table_text.h"
+#include "base/utf8.h"
 
 #include <cdb.h>
 #include <errno.h>
@@ -255,7 +256,7 @@ const struct socketmap_name *table_server(const struct table *t)
 char *table_get(const struct table *t, const char *key, struct table_origin *origin)
 {
 	int line = 0;
-	char *folded = t->verbatim || name_key_plain(key) ? NULL : name_key(key);
+	char *folded = t->verbatim || utf8_is_ascii(key) ? NULL : name_key(key);
 	const char *wanted = folded ? folded : key;
 	char *value = t->in_cdb ? get_from_cdb(t, wanted) : table_text_get(&t->text, wanted, &line);
 	free(folded);

@@ -4,6 +4,7 @@
 #include "base/conf_file.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static char *join_word(char *stop, char **value, char *end)
 /* A domain beyond ASCII becomes longer than the line has room for. */
 static void fold_key(const struct reader *r, struct table_row *row)
 {
-	if (!r->form->verbatim && !name_key_plain(row->key))
+	if (!r->form->verbatim && !utf8_is_ascii(row->key))
 		row->key = row->folded = name_key(row->key);
 }
 

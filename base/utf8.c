@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+bool utf8_is_ascii(const char *text)
+{
+	while (*text && (unsigned char)*text < 128)
+		text++;
+	return *text == '\0';
+}
 
 size_t utf8_length(const char *text)
 {

@@ -7,7 +7,10 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+bool utf8_is_ascii(const char *text);
 
 size_t utf8_length(const char *text);
 /* Bytes of the character that text begins with, 1 to 4; 0 when it begins with none: overlong forms,

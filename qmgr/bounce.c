@@ -3,6 +3,7 @@
 
 #include "base/ident.h"
 #include "base/internet_time.h"
+#include "base/utf8.h"
 #include "qmgr/report_text.h"
 
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static bool is_international(const struct report *r)
 {
 	const struct envelope *e = r->original;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (r->owed[i] && report_beyond_ascii(e->rcpt[i].address))
+		if (r->owed[i] && !utf8_is_ascii(e->rcpt[i].address))
 			return true;
 	return e->smtputf8;
 }

@@ -307,7 +307,7 @@ static void suspend_named(struct qmgr *q, struct dest_command *c)
 				 : knows_domain(q, c->name) ? SUSPEND_DOMAIN
 							    : SUSPEND_ANY;
 	bool news = suspend_begin(&q->db, c->name, kind, c->until_ms);
-	if (news && (kind == SUSPEND_DOMAIN || kind == SUSPEND_ANY)) {
+	if (news && suspend_means_domains(kind)) {
 		domain_mail_hold(q, c->name);
 		qmgr_thread_settle(q);
 	}

@@ -22,6 +22,8 @@ struct waiting_recipient {
 	uint32_t recipient;
 };
 
+enum { MESSAGE_ENDS_MS = 60000 };
+
 struct message {
 	struct work work; /* what the scheduler sees of it */
 	struct qmgr *qmgr;
@@ -79,10 +81,9 @@ struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifyin
 
 void message_cancel(struct qmgr *, uint64_t id, bool keep);
 /* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
-enum { MESSAGE_ENDS_MS = 60000 };
 
 void message_set_ends(struct qmgr *);
-/* So much time has passed since the last call, or the configuration is another: so are the ends of messages that
+/* MESSAGE_ENDS_MS have passed since the last call, or the configuration is another: so are the ends of messages that
  * come near. */
 
 void message_moved(struct qmgr *, struct spool_moved *); /* frees the note */

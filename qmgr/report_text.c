@@ -50,13 +50,6 @@ void report_folded(struct buf *b, const char *indent, const char *fmt, ...)
 	}
 }
 
-bool report_beyond_ascii(const char *s)
-{
-	while (*s && (unsigned char)*s < 128)
-		s++;
-	return *s;
-}
-
 /* "mx.a.test[192.0.2.1]:25" is called by its name; of a host that has none that is its address. */
 void report_mta(struct buf *b, const char *host)
 {

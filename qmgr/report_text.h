@@ -20,8 +20,6 @@ void report_folded(struct buf *, const char *indent, const char *fmt, ...)
 /* One logical line, folded at blanks, CRLF at the end. indent stands before each line; folded ones
  * have a further blank. */
 
-bool report_beyond_ascii(const char *);
-
 void report_mta(struct buf *, const char *host);
 /* Remote-MTA, of a host as a verdict names it: its name, or its address as a literal (RFC 5321 4.1.3). */
 

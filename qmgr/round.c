@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The end of a round of attempts: what is owed to the sender, then back to the spool. */
+#include "base/utf8.h"
 #include "qmgr/message.h"
 
 #include "base/dkim_rows.h"
@@ -234,7 +235,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->sender = mem_strdup("");
 	r->flow = mem_strdup(ENVELOPE_FLOW_REPORTS);
 	r->body = BODY_8BITMIME;
-	r->smtputf8 = report_beyond_ascii(to);
+	r->smtputf8 = !utf8_is_ascii(to);
 	r->tls = e->tls; /* RFC 8689 5: it tells of the message what that hides */
 	envelope_add(r, to)->notify = NOTIFY_NEVER;
 

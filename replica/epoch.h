@@ -47,8 +47,8 @@ enum epoch_bond {
 
 /* A node's own, from the folder of its queue. */
 struct epoch_own {
-	char name[REPLICA_NODE_MAX +
-		  1]; /* under which it has had its epoch; "": not written down */
+	/* Under which it has had its epoch; "": not written down. */
+	char name[REPLICA_NODE_MAX + 1];
 	enum epoch_bond bond;
 	uint64_t life;
 	uint64_t

@@ -25,11 +25,6 @@ enum { NODE_TEXT = 200 };
 static const char *const bonds[] = {
 	[EPOCH_MEMBER] = "", [EPOCH_DRAINED] = " is=drained", [EPOCH_LEFT] = " is=left"};
 
-static int open_spool(const char *spool)
-{
-	return disk_open_top(spool);
-}
-
 static bool parse_node(const char *text, struct epoch_own *own)
 {
 	/* Older versions wrote no beat. */
@@ -73,7 +68,7 @@ void life_begin(struct epoch_own *own)
 
 bool life_read(const char *spool, struct epoch_own *own)
 {
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	bool ok = folder >= 0 && read_node(folder, own);
 	int error = errno;
 	if (folder >= 0)
@@ -88,7 +83,7 @@ static bool write_file(const char *spool, const char *name, const char *text)
 {
 	char *new = mem_printf("%s.new", name);
 	struct iovec v = {.iov_base = (void *)text, .iov_len = strlen(text)};
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	int fd = folder >= 0 ? disk_open(folder, new, O_WRONLY | O_CREAT | O_TRUNC) : -1;
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
 		  disk_rename(folder, new, name) == 0 && disk_sync(folder) == 0;
@@ -145,7 +140,7 @@ static bool file_says_epoch(int folder, const char *name, uint64_t epoch)
 bool life_had(const char *spool, const char *node, uint64_t epoch)
 {
 	char *name = had_file(node);
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	bool had = folder < 0 || file_says_epoch(folder, name, epoch);
 	if (folder >= 0)
 		disk_close(folder);
@@ -260,7 +255,7 @@ static bool put_past_aside(int folder, const char *spool, struct buf *error)
 /* A queue of which nobody can say that it is past is not opened: another node may be sending its mail. */
 bool life_put_aside(const char *spool, struct buf *error)
 {
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	int past = folder >= 0 ? disk_open(folder, PAST_FILE, O_RDONLY) : -1;
 	bool ok = past >= 0 || errno == ENOENT;
 	if (!ok)
@@ -287,7 +282,7 @@ static void keep_aside(int folder, const char *name, const char *reason)
 
 void life_keep(const char *spool, const char *name, const char *reason)
 {
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	if (folder < 0)
 		return;
 	keep_aside(folder, name, reason);
@@ -310,7 +305,7 @@ bool life_each_leftover(const char *spool, void (*found)(void *owner, const char
 			void *owner)
 {
 	struct leftovers l = {.found = found, .owner = owner};
-	int folder = open_spool(spool);
+	int folder = disk_open_top(spool);
 	if (folder < 0)
 		return false;
 	bool ok = disk_each(folder, judge_name, &l) == 0;
@@ -353,7 +348,7 @@ static void remove_name(void *owner, const char *name)
 
 void life_remove(const char *spool, const char *name)
 {
-	struct removing r = {.folder = open_spool(spool)};
+	struct removing r = {.folder = disk_open_top(spool)};
 	if (r.folder < 0)
 		return;
 	remove_name(&r, name);

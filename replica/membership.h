@@ -41,8 +41,7 @@ bool membership_is_alone(const char *spool, struct buf *why);
 bool membership_leave(const char *spool, struct buf *says);
 /* The operator says that no other node has the queue, or will. */
 
-bool membership_adopts(
-	const char
-		*spool); /* another's queue is being taken into this one; or that can't be read */
+bool membership_adopts(const char *spool);
+/* Another's queue is being taken into this one; or that can't be read. */
 
 #endif

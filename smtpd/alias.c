@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "base/tables.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,13 +164,6 @@ static char *original_recipient(const char *address, const char *orcpt)
 	return mem_printf("rfc822;%s", encoded);
 }
 
-static bool is_ascii(const char *s)
-{
-	while (*s && (unsigned char)*s < 128)
-		s++;
-	return !*s;
-}
-
 static enum response outcome_of(const struct expansion *x, bool ok)
 {
 	if (!ok)
@@ -225,7 +219,7 @@ static void add_members(const struct expansion *x, struct envelope *e, uint8_t n
 	bool same = x->n == 1 && strcmp(x->member[0], said) == 0;
 	for (int i = 0; i < x->n; i++)
 		if (add_or_merge(e, x->member[i], notify, added))
-			e->rcpt[e->nrcpt - 1].orcpt = same || !is_ascii(said)
+			e->rcpt[e->nrcpt - 1].orcpt = same || !utf8_is_ascii(said)
 							      ? mem_strdup(orcpt)
 							      : original_recipient(said, orcpt);
 }

@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/utf8.h"
 #include "spool/op.h"
 
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static void add_spellings(const struct spool *s, struct sample *of)
 {
 	int nkey = of->ndomain;
 	for (uint32_t d = 1; nkey > 0 && d < domains_end(&s->domains); d++)
-		if (!name_key_plain(domains_name(&s->domains, d)))
+		if (!utf8_is_ascii(domains_name(&s->domains, d)))
 			add_spelling(of, nkey, domains_name(&s->domains, d));
 	of->spelt = true;
 }

@@ -55,41 +55,16 @@ static void on_restart(struct ev_loop *ev, ev_signal *w, int revents)
 	buf_fini(&says);
 }
 
-/* Those that would kill the program while nobody watches for them; they wait. */
-static void hold_signals(void)
-{
-	sigset_t held;
-	sigemptyset(&held);
-	sigaddset(&held, SIGHUP);
-	sigaddset(&held, SIGUSR2);
-	pthread_sigmask(SIG_BLOCK, &held, NULL);
-}
+/* Orders would kill the program while nobody watches for them: they wait. On the way to a successor the ends wait for that one. */
+static const int orders[] = {SIGHUP, SIGUSR2}, ends[] = {SIGTERM, SIGINT};
 
-/* Those that end it: on the way to a successor they wait for that one. */
-static void add_ends(sigset_t *to)
+static void mask_signals(int how, const int number[2])
 {
-	sigaddset(to, SIGTERM);
-	sigaddset(to, SIGINT);
-}
-
-static void let_signals_through(void)
-{
-	sigset_t held;
-	sigemptyset(&held);
-	sigaddset(&held, SIGHUP);
-	sigaddset(&held, SIGUSR2);
-	add_ends(&held);
-	pthread_sigmask(SIG_UNBLOCK, &held, NULL);
-}
-
-/* From here on no signal is caught any more: one that was is taken note of, the next ones are seen by is_to_end(). */
-static void hold_ends(struct server *s)
-{
-	sigset_t held;
-	sigemptyset(&held);
-	add_ends(&held);
-	pthread_sigmask(SIG_BLOCK, &held, NULL);
-	server_look(s);
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, number[0]);
+	sigaddset(&set, number[1]);
+	pthread_sigmask(how, &set, NULL);
 }
 
 /* A sandbox that was inherited from an older version may not let it be asked. */
@@ -133,11 +108,14 @@ static int run_server(struct conf *conf, char **argv)
 	watch_signal(s, &signals.hangup, SIGHUP, on_hangup);
 	watch_signal(s, &signals.restart, SIGUSR2, on_restart);
 	server_start(s);
-	let_signals_through();
+	mask_signals(SIG_UNBLOCK, orders);
+	mask_signals(SIG_UNBLOCK, ends);
 	server_run(s);
-	hold_signals();
-	if (s->ending.restart)
-		hold_ends(s);
+	mask_signals(SIG_BLOCK, orders);
+	if (s->ending.restart) {
+		mask_signals(SIG_BLOCK, ends);
+		server_look(s); /* at one that was caught before */
+	}
 	int *sockets, n = server_stop(s, &sockets);
 	bool restart = s->ending.restart;
 	unwatch_signals(s, &signals);
@@ -160,7 +138,7 @@ int cmd_serve(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
-	hold_signals();
+	mask_signals(SIG_BLOCK, orders);
 	handover_prepare();
 	umask(027);
 	privileges_raise_limits();

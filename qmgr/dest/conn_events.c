@@ -238,7 +238,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);
 	}
-	if (!w->cancelled)
+	if (e->n > 0 && !w->cancelled)
 		db->thread.hold(e);
 	if (e->n > 0 && !w->cancelled) {
 		job_put_back(e);

@@ -148,8 +148,8 @@ static inline void site_touch(struct site *s)
 
 void site_wake_at(struct site *, int64_t at_ms); /* steady clock: touch it then, or sooner */
 
-void site_configure(
-	struct site *); /* after provider_configure(): its transport may have other settings now */
+void site_configure(struct site *);
+/* After provider_configure(): its transport may have other settings now. */
 
 void site_reset(struct site *, bool everywhere); /* everywhere: the other nodes are told */
 /* Forget what was learnt about it and its hosts. */

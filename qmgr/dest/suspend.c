@@ -68,15 +68,15 @@ bool suspend_means_hosts(const struct suspended *n)
 	return n->kind == SUSPEND_HOST || n->kind == SUSPEND_ANY;
 }
 
-bool suspend_means_domains(const struct suspended *n)
+bool suspend_means_domains(enum suspend_kind kind)
 {
-	return n->kind == SUSPEND_DOMAIN || n->kind == SUSPEND_ANY;
+	return kind == SUSPEND_DOMAIN || kind == SUSPEND_ANY;
 }
 
 bool suspend_covers_domain(const struct destdb *db, const char *domain)
 {
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (suspend_means_domains(n) && strcasecmp(n->name, domain) == 0)
+		if (suspend_means_domains(n->kind) && strcasecmp(n->name, domain) == 0)
 			return true;
 	return false;
 }
@@ -116,7 +116,7 @@ int64_t suspend_domain_until_ms(const struct destdb *db, const char *domain)
 {
 	int64_t until_ms = 0;
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (suspend_means_domains(n) && strcasecmp(n->name, domain) == 0)
+		if (suspend_means_domains(n->kind) && strcasecmp(n->name, domain) == 0)
 			until_ms = later_end(until_ms, n);
 	return until_ms < INT64_MAX ? until_ms : 0;
 }

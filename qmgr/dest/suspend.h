@@ -83,7 +83,7 @@ struct verdict *suspend_verdict(const char *what, int64_t until_ms);
 
 bool suspend_means_sites(const struct suspended *);
 bool suspend_means_hosts(const struct suspended *);
-bool suspend_means_domains(const struct suspended *);
+bool suspend_means_domains(enum suspend_kind);
 
 struct suspended *suspend_find(const struct destdb *, const char *name, enum suspend_kind);
 /* NULL: there is none. */

@@ -72,7 +72,7 @@ static void flush_domain(struct destdb *db, const char *domain)
 static void end_one(struct destdb *db, struct suspended *n, const char *reason)
 {
 	log_suspension(n, "resumed", reason);
-	if (suspend_means_domains(n))
+	if (suspend_means_domains(n->kind))
 		flush_domain(db, n->name);
 	char *flow = n->kind == SUSPEND_FLOW ? mem_strdup(n->name) : NULL;
 	suspend_forget(db, n);
@@ -131,7 +131,7 @@ static void forget_former(struct destdb *db, const char *name, enum suspend_kind
 	{
 		if (n->kind == kind || named_apart(n->kind) || strcasecmp(n->name, name) != 0)
 			continue;
-		if (suspend_means_domains(n) && kind != SUSPEND_DOMAIN && kind != SUSPEND_ANY)
+		if (suspend_means_domains(n->kind) && !suspend_means_domains(kind))
 			flush_domain(db, n->name);
 		suspend_forget(db, n);
 	}

@@ -5,11 +5,11 @@ import os
 from collections import Counter
 
 import pytest
-from test_adopt import Nodes, config_of, lose_disk, row_of, take
+from test_adopt import config_of, lose_disk, row_of, take
+from test_adopt_trouble import later, nodes_of
 
 from lab.nats import Nats
 from lab.net import wait_until
-from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
 REFUSED, UNREACHABLE = 1, 75
@@ -21,16 +21,6 @@ def fixture_nats(lab):
     nats = Nats(lab.folder("nats"), servers=1)
     lab.callback(nats.close)
     return nats.start()
-
-
-def nodes_of(lab, nats, sink, *names, **settings):
-    """Start these nodes, which look every half second."""
-    return Nodes(lab, nats, sink, names, nats_replicas=1, **{"adopt_after": "5s"} | settings)
-
-
-def later():
-    """A rule of a sink that takes nothing."""
-    return Rule("rcpt", "451 4.2.1 Try later")
 
 
 def deferred(relay, count):

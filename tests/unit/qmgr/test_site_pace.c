@@ -104,9 +104,9 @@ static void below_one_in_ten_seconds_it_is_deferred_at_once(void **state)
 	envelope_free(&e);
 }
 
-static void one_message_asks_and_the_others_wait_without_an_attempt(void **state)
+/* The first of twenty messages was told to slow down, and no other goes. */
+static void begin_paced(void)
 {
-	(void)state;
 	begin("");
 	send_many(20);
 	ready(open_at(0), 1);
@@ -114,6 +114,12 @@ static void one_message_asks_and_the_others_wait_without_an_attempt(void **state
 	for (int i = opened.n - 1; i >= 0; i--)
 		ready(open_at(i), 1);
 	assert_int_equal(given.n, 0);
+}
+
+static void one_message_asks_and_the_others_wait_without_an_attempt(void **state)
+{
+	(void)state;
+	begin_paced();
 	pass_time(SECOND);
 	assert_int_equal(given.n, 1);
 	pass_time(10 * SECOND);
@@ -196,13 +202,7 @@ static void where_all_is_refused_for_long_the_others_wait_in_the_queue(void **st
 static void a_reload_that_wants_no_pace_ends_it(void **state)
 {
 	(void)state;
-	begin("");
-	send_many(20);
-	ready(open_at(0), 1);
-	slow_down(given_at(0));
-	for (int i = opened.n - 1; i >= 0; i--)
-		ready(open_at(i), 1);
-	assert_int_equal(given.n, 0);
+	begin_paced();
 	reload("transport smtp { pace = false }");
 	assert_true(site_pace_rate(the_site()) <= 0);
 	assert_true(given.n > 1);
