@@ -99,6 +99,27 @@ static void an_idle_connection_makes_room(void **state)
 	destdb_check(&q->db);
 }
 
+/* The other looks first, and would end it; its own, which is opened then, would be ended by the first, and so on. */
+static void one_that_has_just_become_ready_is_used_first(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } connection_limit = 1 }");
+	send_to(0, 1);
+	send_to(1, 2);
+	assert_int_equal(opened.n, 1);
+	struct connection_open *o = open_to("mx0.big.test");
+	post_arrival(mail(3, "sender@here.test", "y@d1.test"));
+	post_ready(o, 1);
+	settle();
+	assert_false(was_told_to_end(o));
+	done(delivery_of_mail(1), VERDICT_SENT);
+	assert_true(was_told_to_end(o)); /* it has had its use */
+	close_orderly(o);
+	ready(open_to("mx1.big.test"), 1);
+	done(delivery_of_mail(2), VERDICT_SENT);
+	destdb_check(&q->db);
+}
+
 static void a_limit_that_is_lifted_lets_all_go_on(void **state)
 {
 	(void)state;
@@ -555,6 +576,7 @@ int main(void)
 		TEST(who_is_of_no_provider_is_not_held),
 		TEST(a_connection_that_ends_makes_room_for_the_first_in_line),
 		TEST(an_idle_connection_makes_room),
+		TEST(one_that_has_just_become_ready_is_used_first),
 		TEST(a_limit_that_is_lifted_lets_all_go_on),
 		TEST(hosts_of_several_are_nobodys),
 		TEST(its_destinations_share_a_rate),

@@ -7,8 +7,14 @@
 #include "tests/unit/spool/harness.h"
 
 #include "replica/transfer.h"
+#include "spool/scan.h"
+#include "spool/segment.h"
 
 #include <stdatomic.h>
+
+#define FIRST "0000000000000001.seg"
+
+enum { MOVED = 5000, KEPT = 20000, KEEPERS = 6, BETWEEN = 12 };
 
 static atomic_int failing; /* so many of the next reads of our log */
 
@@ -41,6 +47,16 @@ static int setup(void **state)
 	return harness_setup(state);
 }
 
+/* The node that had this queue is no more. */
+static char *leave_folder(void)
+{
+	harness_close(&h);
+	char *folder = mem_printf("%s/other", h.folder);
+	harness_shell("mv '%s' '%s'", h.conf->spool, folder);
+	harness_open(&h);
+	return folder;
+}
+
 /* A queue with one large message, of which nothing is left but this folder. */
 static uint64_t make_other(char **folder)
 {
@@ -56,10 +72,7 @@ static uint64_t make_other(char **folder)
 	free(bytes);
 	spool_post(h.spool, &s->note);
 	harness_wait(&h, &h.nstored, 1);
-	harness_close(&h);
-	*folder = mem_printf("%s/other", h.folder);
-	harness_shell("mv '%s' '%s'", h.conf->spool, *folder);
-	harness_open(&h);
+	*folder = leave_folder();
 	return id;
 }
 
@@ -124,6 +137,102 @@ static void and_where_it_can_not_be_read_at_all(void **state)
 	taken_twice(1000000);
 }
 
+static uint64_t store_for_later(size_t size)
+{
+	uint64_t id = harness_store(&h, 1, size);
+	struct envelope *e = harness_take(&h);
+	e->due_ms = clock_wall_ms() + 3600000;
+	e->rounds = 1;
+	harness_release(&h, id, e);
+	return id;
+}
+
+static void store_and_send(void)
+{
+	uint64_t id = harness_store(&h, 1, KEPT);
+	struct envelope *e = harness_take(&h);
+	harness_release(&h, id, NULL);
+	envelope_free(&e);
+}
+
+static void wait_until_gone(const char *segment)
+{
+	int64_t end_ms = clock_steady_ms() + WAIT_MS;
+	char *path = mem_printf("%s/log/%s", h.conf->spool, segment);
+	while (access(path, F_OK) == 0 && clock_steady_ms() < end_ms)
+		usleep(1000);
+	assert_int_not_equal(access(path, F_OK), 0);
+	free(path);
+}
+
+/* The first segment holds little beside what is moved, the others more. */
+static uint64_t store_and_move(void)
+{
+	harness_credit(&h, 1000);
+	uint64_t id = store_for_later(MOVED);
+	harness_recovered(&h, 1);
+	harness_shell("cp '%s/log/" FIRST "' '%s'", h.conf->spool, h.folder);
+	for (int i = 0; i < KEEPERS; i++) {
+		for (int k = 0; k < BETWEEN; k++)
+			store_and_send();
+		store_for_later(KEPT);
+	}
+	wait_until_gone(FIRST);
+	harness_recovered(&h, 1 + KEEPERS);
+	return id;
+}
+
+static bool lose_in(const struct segment *g, uint64_t id)
+{
+	static const char nothing[MOVED];
+	struct scan scan;
+	bool found = false;
+	scan_init(&scan, g->file->fd, g->seed, g->size);
+	while (!found && scan_next(&scan) == SCAN_RECORD)
+		found = scan.record.type == RECORD_CONTENT && scan.record.id == id;
+	off_t at = (off_t)(scan.from + RECORD_HEAD);
+	scan_fini(&scan);
+	return found && pwrite(g->file->fd, nothing, MOVED, at) == MOVED;
+}
+
+/* Where it was moved to. */
+static void lose_content(const char *folder, uint64_t id)
+{
+	char *path = mem_printf("%s/log", folder);
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+	int64_t changed_ms;
+	bool lost = false;
+	for (uint64_t seq = 2; !lost && seq < 100; seq++) {
+		struct segment *g = segment_open(fd, seq, O_RDWR, &changed_ms);
+		lost = g && lose_in(g, id);
+		segment_free(&g);
+	}
+	assert_true(lost);
+	close(fd);
+	free(path);
+}
+
+/* The copy has the envelope that names the new place, and the old place: the rest was still to come when its node was lost. */
+static void what_was_moved_is_taken_from_where_it_was(void **state)
+{
+	(void)state;
+	uint64_t id = store_and_move();
+	char *folder = leave_folder();
+	char *before = mem_printf("%s/" FIRST, h.folder);
+	harness_shell("mv '%s' '%s/log'", before, folder);
+	lose_content(folder, id);
+	struct transfer *t = transfer_new(h.conf, h.spool, &interrupt);
+	take(t, folder);
+	assert_int_equal(came.damaged, 0);
+	assert_int_equal(came.messages, 1 + KEEPERS);
+	harness_recovered(&h, 1 + KEEPERS);
+	harness_close(&h);
+	transfer_free(&t);
+	harness_open(&h);
+	free(before);
+	free(folder);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
@@ -131,6 +240,7 @@ int main(void)
 		TEST(what_was_taken_once_stays_as_it_is),
 		TEST(so_it_does_where_its_envelope_can_not_be_read_for_once),
 		TEST(and_where_it_can_not_be_read_at_all),
+		TEST(what_was_moved_is_taken_from_where_it_was),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
