@@ -481,15 +481,20 @@ static void nothing_is_noted_where_nothing_is_sent(void **state)
 	assert_int_equal(nats.noted, 0);
 }
 
-static void name_log(uint64_t end)
+static void name_segment(uint64_t seq, uint64_t end)
 {
-	struct copy *f = copies_find(&r.copies, 1, false);
+	struct copy *f = copies_find(&r.copies, seq, false);
 	if (!f) {
-		f = copies_add(&r.copies, (struct copy_key){.of = 1}, COPY_LOG);
+		f = copies_add(&r.copies, (struct copy_key){.of = seq}, COPY_LOG);
 		f->file = content_file_new(openat(r.large, ".", O_TMPFILE | O_RDWR, 0600));
 	}
 	assert_int_equal(ftruncate(f->file->fd, (off_t)end), 0);
 	copy_is(&r.copies, f, end, f->sent, f->acked);
+}
+
+static void name_log(uint64_t end)
+{
+	name_segment(1, end);
 }
 
 static void the_log_waits_for_large_content_that_was_there_before_it(void **state)
@@ -570,6 +575,33 @@ static void so_does_what_is_withdrawn_on_its_way(void **state)
 	assert_int_equal(copies_lag(&r.copies), 0);
 }
 
+static void large_is_gone(void)
+{
+	struct replicate *n = mem_zalloc(sizeof *n);
+	n->note.type = REPLICATE_LARGE_GONE;
+	n->of = ID;
+	replica_notes_receive(&r, &n->note);
+}
+
+/* Two were refused while NATS was away: the first segment has their envelopes, the second says that they are withdrawn, and the content
+ * of one has gone. */
+static void what_withdraws_content_that_never_came_goes_before_its_envelope(void **state)
+{
+	const uint8_t *payload;
+	(void)state;
+	name_large(false);
+	name_segment(1, 100);
+	name_segment(2, 100);
+	large_is_gone();
+	pump(&r);
+	assert_int_equal(nats.published, 1);
+	assert_int_equal(last_head(&payload).of, 2);
+	acknowledge(1, 101, false);
+	pump(&r);
+	assert_int_equal(nats.published, 2);
+	assert_int_equal(last_head(&payload).of, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -595,6 +627,7 @@ int main(void)
 		TEST(the_log_waits_for_large_content_that_was_there_before_it),
 		TEST(what_was_withdrawn_stands_behind_an_end_in_the_stream),
 		TEST(so_does_what_is_withdrawn_on_its_way),
+		TEST(what_withdraws_content_that_never_came_goes_before_its_envelope),
 	};
 	return RUN(tests);
 }
