@@ -35,6 +35,8 @@ enum {
 	REST_US = 240000000,
 	LOOK_US = 2000000,
 	OPERATOR_US = 30000000,
+	LOOK_FOR_HALF_US = 20000,
+	SENDS_US = 1500000,
 	FULL_BYTES = 1000,
 	STARTS = 6,
 	BUSY = 40,
@@ -263,6 +265,15 @@ static void act_fall(void)
 {
 	struct machine *m = some();
 	m->doomed_at = "adopting";
+	m->wanted = false;
+}
+
+/* Likewise, before anything of what it has adopted then is released. */
+static void act_drop(void)
+{
+	struct machine *m = some();
+	m->doomed_at = "adopted";
+	m->doomed_in = 1;
 	m->wanted = false;
 }
 
@@ -508,17 +519,113 @@ static void write_row(const char *node, const struct replica_epoch *e)
 	free(subject);
 }
 
+static const struct machine *one_before(const struct machine *m)
+{
+	return &machine[(m->number + machines - 1) % machines];
+}
+
+/* As it was before its queue was taken. */
+static void go_back(struct replica_epoch *e, const struct machine *m)
+{
+	e->state = REPLICA_UP;
+	e->epoch--;
+	memset(e->by, 0, sizeof e->by);
+	memcpy(e->by, m->name, strlen(m->name));
+}
+
+static void lose_state(const struct machine *m, enum replica_state state)
+{
+	struct replica_epoch e;
+	if (!row_of(m->name, &e) || e.state != state)
+		return;
+	go_back(&e, m);
+	write_row(m->name, &e);
+}
+
 /* The bucket has lost that the queue of this one is being taken: it says what it said before. */
 static void act_forget(void)
 {
+	lose_state(some(), REPLICA_ADOPTING);
+}
+
+/* Or that it has been. */
+static void act_undo(void)
+{
+	lose_state(some(), REPLICA_ADOPTED);
+}
+
+/* Its stream has lost that it has been. */
+static void act_unsay(void)
+{
 	struct replica_epoch e;
 	const struct machine *m = some();
-	if (!row_of(m->name, &e) || e.state != REPLICA_ADOPTING)
+	char *name = replica_stream(m->name);
+	const struct jetstream_stream *s = jetstream_find(name);
+	if (s && replica_claim_get(s->now.description, &e) && e.state == REPLICA_ADOPTED) {
+		go_back(&e, m);
+		char *text = replica_claim(&e), *subjects = replica_subjects(m->name, e.epoch);
+		jetstream_update(name, subjects, text);
+		free(subjects);
+		free(text);
+	}
+	free(name);
+}
+
+static void die(void *what)
+{
+	struct machine *m = what;
+	m->wanted = false;
+	machine_kill(m);
+}
+
+/* Who has said that it has the queue of the one before this, and is still taking this one's. */
+static struct machine *half_taker(const struct machine *m)
+{
+	struct replica_epoch e, before;
+	if (!row_of(m->name, &e) || e.state != REPLICA_ADOPTING ||
+	    !row_of(one_before(m)->name, &before) || before.state != REPLICA_ADOPTED ||
+	    strcmp(before.by, e.by) != 0)
+		return NULL;
+	int i = 0;
+	while (i < machines && strcmp(machine[i].name, e.by) != 0)
+		i++;
+	return i < machines ? &machine[i] : NULL;
+}
+
+static void slip(void *what)
+{
+	const struct machine *m = what;
+	struct machine *taker = half_taker(m);
+	if (now.resting)
 		return;
-	e.state = REPLICA_UP;
-	e.epoch--;
+	if (!taker) {
+		fibers_after(LOOK_FOR_HALF_US, FIBER_NOBODY, slip, what);
+		return;
+	}
+	lose_state(m, REPLICA_ADOPTING);
+	taker->eager = true;
+	fibers_after(SENDS_US, FIBER_NOBODY, die, taker);
+}
+
+/* As soon as its taker has said of the one before it that it has that one, the bucket forgets that this one is being taken; and the taker sends
+ * what it has, and ends for good. */
+static void act_slip(void)
+{
+	slip(some());
+}
+
+/* The one before it was told to take its queue, and its claim has got through, whatever has become of it since. */
+static void act_claim(void)
+{
+	struct replica_epoch e;
+	const struct machine *m = some();
+	const struct machine *taker = one_before(m);
+	if (!row_of(m->name, &e) || e.state != REPLICA_UP)
+		return;
+	e.state = REPLICA_ADOPTING;
+	e.epoch++;
 	memset(e.by, 0, sizeof e.by);
-	memcpy(e.by, m->name, strlen(m->name));
+	memcpy(e.by, taker->name, strlen(taker->name));
 	write_row(m->name, &e);
 }
 
@@ -658,6 +765,14 @@ static void act_room(void)
 	m->full = now.salt / 16 % 2 && there() > 2;
 }
 
+/* For good. */
+static void act_fill(void)
+{
+	struct machine *m = some();
+	memdisk_room(m->disk, FULL_BYTES);
+	m->full = true;
+}
+
 static void act_read(void)
 {
 	static const enum memdisk_call call[] = {CALL_OPEN, CALL_READ, CALL_SIZE};
@@ -705,6 +820,9 @@ static const struct {
 	{"fall", act_fall, 0, FAULT_NONE},	 {"word", act_word, 0, FAULT_NONE},
 	{"lose", act_lose, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
 	{"read", act_read, 4, FAULT_READ},	 {"fail", act_fail, 6, FAULT_SYNC},
+	{"undo", act_undo, 0, FAULT_NONE},	 {"unsay", act_unsay, 0, FAULT_NONE},
+	{"drop", act_drop, 0, FAULT_NONE},	 {"claim", act_claim, 0, FAULT_NONE},
+	{"fill", act_fill, 0, FAULT_NONE},	 {"slip", act_slip, 0, FAULT_NONE},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
@@ -1077,15 +1195,19 @@ static void rest(const struct story *h)
 		ledger_broken(BROKEN_BUSY, "%s, %d moments", fibers.busiest, fibers.busy);
 }
 
+static int calls_to_live(const struct machine *m)
+{
+	uint32_t most = !m->wanted ? 400 : chance_percent(&fibers.chance, 50) ? 8 : 120;
+	return 1 + (int)chance_below(&fibers.chance, most);
+}
+
 static void doom(struct machine *m, const char *state)
 {
 	if (!m->doomed_at || !state || strcmp(m->doomed_at, state) != 0)
 		return;
 	m->doomed_at = NULL;
-	m->kill_in =
-		1 + (int)chance_below(&fibers.chance, !m->wanted			   ? 400
-						      : chance_percent(&fibers.chance, 50) ? 8
-											   : 120);
+	m->kill_in = m->doomed_in > 0 ? m->doomed_in : calls_to_live(m);
+	m->doomed_in = 0;
 }
 
 /* What this one has finished since it was heard last is not known by who takes its queue, and will not be. */

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORK = 40, TAKERS = 40, CUTS = 20 };
+enum { WORK = 40, TAKERS = 40, CUTS = 20, MANY = 10 /* more than a qmgr takes at once */ };
 enum { QUIET = SANITIZED ? 20 : 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
@@ -348,6 +348,52 @@ static void what_an_unanswered_word_has_made_ours_is_ours(void **state)
 	}
 }
 
+/* Node 1 has taken the queue of node 0 and has no room for any more; the bucket has lost that, and the stream does when there was time to
+ * write it there again. */
+static void who_has_no_room_looks_for_what_the_bucket_has_lost(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS / 4; salt++) {
+		struct story h = {.seed = salt, .machines = 2};
+		add_acts_at(&h, "store:0 store:0 store:0 work:0 kill:0 long:1 long:1", salt);
+		add_acts_at(&h, "room:1 undo:0 long:1 long:1 long:1 long:1 unsay:0 start:0", salt);
+		for (uint64_t i = 0; i < WORK / 2; i++)
+			add_acts_at(&h, "work:1 pass:1", salt + i);
+		play_well(&h);
+	}
+}
+
+/* Node 1 has taken the queue of node 0, and ends before that is released. When it comes back it was told to take that of node 2, too, and its
+ * disk is full for good. */
+static void what_was_taken_before_is_released_before_more_is_taken(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS / 4; salt++) {
+		struct story h = {.seed = salt, .machines = 3};
+		add_acts_at(&h, "store:2 store:2 work:2 store:0 store:0 work:0 drop:1 kill:0",
+			    salt);
+		add_acts_at(&h, "pass:1 pass:1 kill:2 long:1 long:1 long:1", salt);
+		add_acts_at(&h, "claim:2 fill:1 start:0 start:1", salt);
+		play_well(&h);
+	}
+}
+
+/* Node 2 takes the queue of node 0 with that of node 1, which node 0 was to take. It has said so of the first when the bucket loses that it is
+ * taking the second, sends all, and is taken by node 3. */
+static void what_is_ours_with_another_is_said_of_each(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS / 4; salt++) {
+		struct story h = {.seed = salt, .machines = 4};
+		add_acts_at(&h, "kill:3 long:2 long:2 store:0", salt);
+		for (uint64_t i = 0; i < MANY; i++)
+			add_acts_at(&h, "store:1", salt + i);
+		add_acts_at(&h, "slip:1 kill:0 kill:1 claim:1 long:2 long:2", salt);
+		add_acts_at(&h, "start:3 long:3 long:3 long:3", salt);
+		play_well(&h);
+	}
+}
+
 /* A write or sync of node 0 fails, which refuses a batch; then its disk is gone, and node 1 has what the stream has. */
 static void what_is_refused_is_sent_by_no_adopter(void **state)
 {
@@ -563,6 +609,9 @@ int main(void)
 		cmocka_unit_test(what_a_taker_had_taken_is_told_until_that_is_closed),
 		cmocka_unit_test(what_a_lost_row_was_taken_by_is_not_released),
 		cmocka_unit_test(what_an_unanswered_word_has_made_ours_is_ours),
+		cmocka_unit_test(who_has_no_room_looks_for_what_the_bucket_has_lost),
+		cmocka_unit_test(what_was_taken_before_is_released_before_more_is_taken),
+		cmocka_unit_test(what_is_ours_with_another_is_said_of_each),
 		cmocka_unit_test(what_is_refused_is_sent_by_no_adopter),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
