@@ -587,36 +587,52 @@ static void note_drained(const struct node *n)
 	life_write(n->conf->spool, &own);
 }
 
-/* The others need not wait: nothing is done here any more. */
-static void hand_over(struct node *n, bool whole)
+static bool tell_others(struct node *n)
 {
-	bool done = false;
-	const char *why = whole ? "the others could not be told"
-				: "the copy has not all of its queue: it stays here";
+	bool told = false;
 	n->row.state = REPLICA_DRAINED;
-	for (int i = 0; whole && i < DRAIN_TRIES && !done; i++)
-		done = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
-	if (done)
-		note_drained(n);
-	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "node", "node", n->name, "state",
-		  done ? "drained" : "up", "epoch", log_number((int64_t)n->row.epoch), "reason",
-		  done ? "by order; its queue is to be adopted" : why, NULL);
+	for (int i = 0; i < DRAIN_TRIES && !told; i++)
+		told = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
+	return told;
 }
 
-void node_stop(struct node *n, bool whole)
+/* The others need not wait: nothing is done here any more. NULL: they were told so. */
+static const char *hand_over(struct node *n, bool whole)
 {
+	const char *why = NULL;
+	if (n->state != NODE_UP)
+		why = "it has lost its epoch";
+	else if (!whole)
+		why = "the copy has not all of its queue: it stays here";
+	else if (!tell_others(n))
+		why = "the others could not be told";
+	if (!why)
+		note_drained(n);
+	log_event(why ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "node", "node", n->name, "state",
+		  !why			? "drained"
+		  : n->state == NODE_UP ? "up"
+					: "fenced",
+		  "epoch", log_number((int64_t)n->row.epoch), "reason",
+		  why ? why : "by order; its queue is to be adopted", NULL);
+	return why;
+}
+
+const char *node_stop(struct node *n, bool whole)
+{
+	const char *why = NULL;
 	if (!n || !n->loop->running)
-		return;
+		return NULL;
 	atomic_store(&n->interrupt, true);
 	loop_stop(n->loop);
 	if (n->taking.runs)
 		pthread_join(n->taking.thread, NULL);
 	n->taking.runs = false;
-	if (atomic_load(&n->draining) && n->state == NODE_UP)
-		hand_over(n, whole);
+	if (atomic_load(&n->draining))
+		why = hand_over(n, whole);
 	fence_set(0);
 	roster_fini(&n->roster);
 	nats_setup_close(&n->nats);
+	return why;
 }
 
 void node_free(struct node **np)

@@ -74,8 +74,9 @@ void node_wait(const struct node *);
 void node_post(struct node *, struct node_order *);
 void node_drain(struct node *); /* at its end, say that the queue is to be adopted at once */
 bool node_drains(const struct node *);
-void node_stop(struct node *, bool whole);
-/* After the spool and the replica have stopped, which it renews the epoch for. */
+const char *node_stop(struct node *, bool whole);
+/* After the spool and the replica have stopped, which it renews the epoch for. Why its queue, which was to be
+ * drained, is not to be adopted at once; else NULL. */
 
 void node_free(struct node **);
 

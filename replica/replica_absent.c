@@ -87,10 +87,11 @@ bool node_drains(const struct node *n)
 	return false;
 }
 
-void node_stop(struct node *n, bool whole)
+const char *node_stop(struct node *n, bool whole)
 {
 	(void)whole;
 	assert(!n);
+	return NULL;
 }
 
 void node_free(struct node **np)

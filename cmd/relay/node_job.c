@@ -81,29 +81,60 @@ void node_job_start(struct server *s, struct request *r)
 		refuse_request(r, "that is no order");
 }
 
-static void answer_client(struct request *r, struct node_order *o, bool ends)
+static void answer_client(struct request *r, struct node_order *o)
 {
 	r->gone = NULL;
 	if (o->done)
 		control_say(r, buf_data(&o->says), buf_len(&o->says));
 	else
 		control_complain(r, "sluice: node: %s", buf_cstr(&o->says));
-	if (ends)
-		control_finish_last(r, STATUS_DONE);
-	else
-		control_finish(r, o->done ? STATUS_DONE : STATUS_REFUSED);
+	control_finish(r, o->done ? STATUS_DONE : STATUS_REFUSED);
+}
+
+static void forget_drainer(struct request *r)
+{
+	struct server *s = r->job;
+	s->drainer = NULL;
+}
+
+/* Whether its queue is handed over shows when all else has ended. */
+static void drain_queue(struct server *s, struct request *r)
+{
+	if (s->drainer) {
+		r->gone = NULL;
+		refuse_request(r, "it is being drained already");
+		return;
+	}
+	s->drainer = r;
+	r->job = s;
+	r->gone = forget_drainer;
+	if (node_drains(s->node))
+		return;
+	node_drain(s->node);
+	ending_now(s);
 }
 
 void node_job_answer(struct server *s, struct node_order *o)
 {
-	bool drain = o->op == NODE_MAY_DRAIN && o->done && o->owner;
-	if (drain) {
-		node_drain(s->node);
-		ending_now(s);
-	}
-	if (o->owner)
-		answer_client(o->owner, o, drain);
+	if (o->owner && o->op == NODE_MAY_DRAIN && o->done)
+		drain_queue(s, o->owner);
+	else if (o->owner)
+		answer_client(o->owner, o);
 	node_order_free(&o);
+}
+
+void node_job_drained(struct server *s, const char *why_not)
+{
+	struct request *r = s->drainer;
+	s->drainer = NULL;
+	if (!r)
+		return;
+	r->gone = NULL;
+	if (why_not)
+		control_complain(r,
+				 "sluice: node: the relay has stopped, and keeps its queue: %s\n",
+				 why_not);
+	control_finish_last(r, why_not ? STATUS_REFUSED : STATUS_DONE);
 }
 
 /* A fault that keeps it from starting again is logged; then whoever watches over it starts it. */

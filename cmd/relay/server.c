@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/confine/privileges.h"
+#include "cmd/relay/node_job.h"
 #include "cmd/relay/report_passage.h"
 #include "cmd/relay/requests.h"
 #include "cmd/relay/server_reload.h"
@@ -358,7 +359,7 @@ int server_stop(struct server *s, int **sockets)
 	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
-	node_stop(s->node, replica_stop(s->replica, node_drains(s->node)));
+	node_job_drained(s, node_stop(s->node, replica_stop(s->replica, node_drains(s->node))));
 	dns_stop(s->dns);
 	control_close(
 		s->control); /* while the queue is locked: the next relay has a socket of that name */

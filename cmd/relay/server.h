@@ -73,7 +73,9 @@ struct server {
 	struct glance glance;
 	int64_t started_ms; /* steady clock */
 	struct ending ending;
-	bool stopped; /* what was learnt about hosts is written for the last time */
+	struct request
+		*drainer; /* who wants the queue handed over, and is told whether it was; or NULL */
+	bool stopped;	  /* what was learnt about hosts is written for the last time */
 };
 
 struct server *server_new(struct conf *, struct buf *error);

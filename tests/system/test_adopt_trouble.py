@@ -3,12 +3,14 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from test_adopt import Nodes, config_of, lose_disk, row_of, take
 
 from lab.nats import Nats
-from lab.net import wait_until
+from lab.net import accepts, wait_until
 from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
@@ -61,6 +63,31 @@ def test_a_folder_left_by_one_adoption_is_not_the_queue_of_the_next(lab, nats):
     assert set(ids.values()) <= adopted
     assert nodes["a2"].wait_event("node", state="put aside").keys["folder"].startswith("adopted/adopted-from-a1")
     assert aside(nodes["a2"])
+
+
+def seal_bucket(nats):
+    """From now on nobody can write into the bucket of all nodes, which can be read as before."""
+    config = nats.ask("$JS.API.STREAM.INFO.KV_sluice-nodes")["config"]
+    assert "error" not in nats.ask("$JS.API.STREAM.UPDATE.KV_sluice-nodes", **config | {"sealed": True})
+
+
+def test_a_drain_that_hands_nothing_over_says_so(lab, nats):
+    gate = threading.Event()
+    sink = lab.sink(Rule("end", gate=gate))
+    lab.callback(gate.set)
+    nodes = nodes_of(lab, nats, sink, "i1", "i2", adopt_after="0s")
+    relay = nodes["i1"]
+    relay.send()
+    sink.wait_messages(1)  # its answer is waited for, and so the end of the relay
+    with ThreadPoolExecutor() as pool:
+        drain = pool.submit(relay.command, "node", "drain")
+        wait_until(lambda: not accepts(relay.port), 60, "the relay to be about to end")
+        seal_bucket(nats)
+        gate.set()
+        relay.wait_ended()
+    assert drain.result().returncode == 1
+    assert "keeps its queue: the others could not be told" in drain.result().stderr
+    assert not relay.events("node", state="drained")
 
 
 def test_queues_behind_symbolic_links_are_adopted_and_adopt(lab, nats):
