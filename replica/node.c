@@ -587,12 +587,25 @@ static void note_drained(const struct node *n)
 	life_write(n->conf->spool, &own);
 }
 
+/* A write that was not answered may have been done, and a row that was lost is there again, by another revision. */
+static bool has_told(struct node *n)
+{
+	if (roster_read(&n->roster, clock_up_ms()) != NATS_OK)
+		return false;
+	const struct roster_row *row = roster_find(&n->roster, n->name);
+	bool ours = row && row->is.life == n->row.life && row->is.epoch == n->row.epoch;
+	if (ours || !row)
+		n->revision = row ? row->seen.revision : 0;
+	return ours && row->is.state == REPLICA_DRAINED;
+}
+
 static bool tell_others(struct node *n)
 {
 	bool told = false;
 	n->row.state = REPLICA_DRAINED;
 	for (int i = 0; i < DRAIN_TRIES && !told; i++)
-		told = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
+		told = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK ||
+		       has_told(n);
 	return told;
 }
 

@@ -113,11 +113,27 @@ static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys,
 	return s;
 }
 
+/* It is lost with all its rows: by which revisions these were seen says nothing of those that come. */
+static natsStatus open_bucket_anew(struct roster *r)
+{
+	kvStore_Destroy(r->kv);
+	r->kv = NULL;
+	for (int i = 0; i < r->n; i++) {
+		r->row[i].seen = (struct sighting){.revision = 0};
+		r->row[i].confirmed = r->row[i].left = 0;
+	}
+	return open_bucket(r);
+}
+
 natsStatus roster_read(struct roster *r, int64_t now_ms)
 {
 	jsStreamInfo *info = NULL;
 	natsStatus s = open_bucket(r);
 	if (s == NATS_OK)
+		s = list_keys(r, &info);
+	if (s == NATS_NOT_FOUND)
+		s = open_bucket_anew(r);
+	if (s == NATS_OK && !info)
 		s = list_keys(r, &info);
 	if (s == NATS_OK)
 		s = read_rows(r, info->State.Subjects, now_ms);

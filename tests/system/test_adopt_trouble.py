@@ -90,6 +90,16 @@ def test_a_drain_that_hands_nothing_over_says_so(lab, nats):
     assert not relay.events("node", state="drained")
 
 
+@pytest.mark.parametrize("adopt_after", ["5s", "0s"])
+def test_a_bucket_that_was_lost_is_made_again_by_those_who_work(lab, nats, adopt_after):
+    nodes = nodes_of(lab, nats, lab.sink(), "k1", "k2", adopt_after=adopt_after)
+    assert nats.ask("$JS.API.STREAM.DELETE.KV_sluice-nodes")["success"]
+    wait_until(lambda: nodes["k1"].command("node", "drain").returncode == 0, 60, "the rows of both to be there")
+    nodes["k1"].wait_event("node", state="drained")
+    assert not nodes.events("fenced", "k1") and not nodes.events("fenced", "k2")
+    nodes["k1"].wait_ended()
+
+
 def test_queues_behind_symbolic_links_are_adopted_and_adopt(lab, nats):
     sink = lab.sink(later())
     of = {name: lab.relay(config_of(nats.addresses, sink, name, nats_replicas=1, adopt_after="5s"), start=False) for name in ("h1", "h2")}
