@@ -155,19 +155,11 @@ static void post_copy(const struct cluster_view *v, struct loop *to)
 
 static void count_all(const struct cluster_view *v)
 {
-	int64_t sum[NODE_COUNTER_COUNT] = {0};
 	int64_t alive = 0;
-	for (int i = 0; i < v->n; i++) {
+	for (int i = 0; i < v->n; i++)
 		alive += node_text_alive(&v->node[i]);
-		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-			sum[k] += v->node[i].count[k];
-	}
 	metric_cell_set(metric_cell(FAMILY_cluster_nodes, "working", NULL), alive);
 	metric_cell_set(metric_cell(FAMILY_cluster_nodes, "gone", NULL), v->n - alive);
-	for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-		metric_cell_set(metric_cell(FAMILY_cluster_sum,
-					    node_counter_name((enum node_counter)k), NULL),
-				sum[k]);
 }
 
 /* Takes it. */

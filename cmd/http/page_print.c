@@ -178,7 +178,7 @@ static void put_node(struct buf *to, const struct node_row *r)
 	json_put_number(to, "seen_ms", node_row_seen_ms(r));
 	put_count(to, "received", r->redis, n->count[NODE_RECEIVED]);
 	put_count(to, "sent", r->redis, n->count[NODE_SENT]);
-	put_count(to, "queued", r->redis, node_rows_queued(n));
+	put_count(to, "queued", node_row_counts(r, NODE_ACTIVE), node_rows_queued(n));
 	put_count(to, "epoch", r->nats, r->nats ? (int64_t)r->nats->epoch : 0);
 	json_put_text(to, "queue", r->nats ? r->nats->state : NULL);
 	json_put_text(to, "by", r->nats ? r->nats->by : NULL);

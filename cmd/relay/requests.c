@@ -17,6 +17,7 @@
 #include "cmd/control/suppress_job.h"
 #include "cmd/control/user_job.h"
 #include "cmd/control/verify_job.h"
+#include "cmd/text/node_rows.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -247,10 +248,29 @@ static void save_cluster(const struct server *s, struct cluster_save *note)
 	free(note);
 }
 
+/* Each of the two engines knows a part of it: who has which mail, and how much. */
+static void count_sums(const struct server *s)
+{
+	struct node_rows all;
+	node_rows_init(&all, s->nodes, s->epochs);
+	for (int k = 0; s->nodes && k < NODE_COUNTER_COUNT; k++)
+		metric_cell_set(metric_cell(FAMILY_cluster_sum,
+					    node_counter_name((enum node_counter)k), NULL),
+				all.sum.count[k]);
+	node_rows_fini(&all);
+}
+
 static void keep_nodes(struct server *s, struct cluster_view *nodes)
 {
 	cluster_view_free(&s->nodes);
 	s->nodes = nodes;
+	count_sums(s);
+}
+
+static void keep_epochs(struct server *s, struct node_view *epochs)
+{
+	node_view_keep(&s->epochs, epochs);
+	count_sums(s);
 }
 
 static void keep_top(struct server *s, struct limiter_top *top)
@@ -300,7 +320,7 @@ static bool receive_of_nodes(struct server *s, struct note *note)
 		node_job_answer(s, (struct node_order *)note);
 		return true;
 	case NODE_VIEW:
-		node_view_keep(&s->epochs, (struct node_view *)note);
+		keep_epochs(s, (struct node_view *)note);
 		return true;
 	case NODE_LOST:
 		free(note);

@@ -33,7 +33,8 @@ static void put_row(struct buf *to, int width, const struct node_row *r)
 		node_row_state(r), r->redis ? r->redis->version : "-",
 		(double)node_row_seen_ms(r) / 1000,
 		number_or_dash(received, r->redis, r->redis ? r->redis->count[NODE_RECEIVED] : 0),
-		number_or_dash(queued, r->redis, r->redis ? node_rows_queued(r->redis) : 0),
+		number_or_dash(queued, node_row_counts(r, NODE_ACTIVE),
+			       r->redis ? node_rows_queued(r->redis) : 0),
 		number_or_dash(epoch, r->nats, r->nats ? (int64_t)r->nats->epoch : 0),
 		r->nats ? r->nats->state : "-", r->nats ? r->nats->by : "-");
 }
@@ -59,15 +60,16 @@ void node_print_list(struct buf *to, const struct node_rows *all)
 		buf_puts(to, "NATS is away: whose queue is whose is as it said last\n");
 }
 
-static void put_redis(struct buf *to, const struct node_text *n)
+static void put_redis(struct buf *to, const struct node_row *r)
 {
+	const struct node_text *n = r->redis;
 	json_put_text(to, "version", n ? n->version : NULL);
 	if (n)
 		buf_printf(to, "\"seen\":%.3f,", (double)n->seen_ms / 1000);
 	else
 		json_put_text(to, "seen", NULL);
 	for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-		if (n)
+		if (node_row_counts(r, (enum node_counter)k))
 			json_put_number(to, node_counter_name((enum node_counter)k), n->count[k]);
 		else
 			json_put_text(to, node_counter_name((enum node_counter)k), NULL);
@@ -95,7 +97,7 @@ void node_print_json(struct buf *to, const struct node_rows *all)
 		buf_puts(to, "{");
 		json_put_text(to, "node", r->name);
 		json_put_text(to, "state", node_row_state(r));
-		put_redis(to, r->redis);
+		put_redis(to, r);
 		put_nats(to, r);
 		json_put_end(to, '}');
 		buf_puts(to, "\n");

@@ -16,6 +16,30 @@ static struct node_row next_row(const struct node_text *redis, const struct node
 				 .nats = which >= 0 ? nats : NULL};
 }
 
+static bool is_of_queue(enum node_counter k)
+{
+	return k == NODE_INCOMING || k == NODE_ACTIVE || k == NODE_WAITING || k == NODE_HELD;
+}
+
+/* Until it comes back, Redis has what it said before another took its queue. */
+static bool has_another_its_queue(const struct node_row *r)
+{
+	return r->nats &&
+	       (strcmp(r->nats->state, "adopted") == 0 || strcmp(r->nats->state, "retired") == 0);
+}
+
+bool node_row_counts(const struct node_row *r, enum node_counter k)
+{
+	return r->redis && !(is_of_queue(k) && has_another_its_queue(r));
+}
+
+static void add_row(struct node_text *sum, const struct node_row *r)
+{
+	for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+		if (node_row_counts(r, (enum node_counter)k))
+			sum->count[k] += r->redis->count[k];
+}
+
 void node_rows_init(struct node_rows *all, const struct cluster_view *redis,
 		    const struct node_view *nats)
 {
@@ -30,9 +54,8 @@ void node_rows_init(struct node_rows *all, const struct cluster_view *redis,
 		i += r->redis != NULL;
 		k += r->nats != NULL;
 	}
-	for (int i = 0; i < nredis; i++)
-		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-			all->sum.count[k] += redis->node[i].count[k];
+	for (int i = 0; i < all->n; i++)
+		add_row(&all->sum, &all->row[i]);
 }
 
 void node_rows_fini(struct node_rows *all)

@@ -14,18 +14,19 @@ from lab.config import Config
 from lab.nats import Nats
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.redis import Redis
+from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.one_thread]
 
 COUNTERS = ("received", "sent", "deferred", "queue_deferred", "clients", "hosts")
 
 
-def _config(name, sink, redis=None, nats=None):
+def _config(name, sink, redis=None, nats=None, adopt_after="0s"):
     lines = {"name": name}
     if redis:
         lines |= {"redis": f"{LOOPBACK}:{redis.port}", "redis_timeout": "300ms"}
     if nats:
-        lines |= {"nats": nats.addresses, "replicate": "async", "adopt_after": "0s", "nats_replicas": 1}
+        lines |= {"nats": nats.addresses, "replicate": "async", "adopt_after": adopt_after, "nats_replicas": 1}
     text = "".join(f"    {key} = {json.dumps(value)}\n" for key, value in lines.items())
     config = Config(extra=f"cluster {{\n{text}}}\n").route_all_to(sink.port)
     config.settings["http"] = f"{LOOPBACK}:{free_port()}"
@@ -52,6 +53,16 @@ def fixture_world(module_lab):
     relays["too"].send()
     sink.wait_messages(2)
     return relays, redis, nats
+
+
+@pytest.fixture(name="nats_and_redis")
+def fixture_nats_and_redis(lab):
+    """Both engines, without the nodes of other tests."""
+    redis, nats = Redis(lab.folder("redis")), Nats(lab.folder("nats"), servers=1)
+    lab.callback(redis.close)
+    lab.callback(nats.close)
+    redis.start()
+    return nats.start(), redis
 
 
 def _list(relay):
@@ -114,6 +125,22 @@ def test_the_page_and_the_metrics_say_the_same(world):
                 {key: listed[key] for key in ("state", "version", "epoch", "queue", "by", "number", "received")}
         wait_until(lambda one=relay: 'sluice_cluster_queues{state="up"} 3' in _page(one, "/metrics"), 60, "all queues to be counted")
     assert 'sluice_cluster_nodes{state="working"} 3' in _page(relays["both"], "/metrics")
+
+
+def test_mail_that_another_node_has_adopted_is_counted_there_only(lab, nats_and_redis):
+    nats, redis = nats_and_redis
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    of = {name: lab.relay(_config(name, sink, redis, nats, "5s")) for name in ("a", "b")}
+    for relay in of.values():
+        relay.wait_event("node", 60, state="up")
+    of["a"].send()
+    of["a"].wait_event("deferred")
+    wait_until(lambda: _list(of["b"])[0]["a"]["queue_deferred"] == 1, 60, "the mail to be counted")
+    assert of["a"].command("node", "drain").returncode == 0
+    of["a"].wait_ended()
+    wait_until(lambda: _list(of["b"])[0]["b"]["queue_deferred"] == 1 and _list(of["b"])[0]["a"]["queue"] == "adopted", 60, "it to be adopted")
+    assert _list(of["b"])[0]["a"]["queue_deferred"] is None and _sums(of["b"])[-1] == "1"
+    wait_until(lambda: 'sluice_cluster_sum{counter="queue_deferred"} 1\n' in _page(of["b"], "/metrics"), 60, "the sum")
 
 
 def test_with_redis_away_nats_is_listed(world):

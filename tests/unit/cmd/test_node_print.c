@@ -17,6 +17,10 @@ static struct node_text text[] = {
 	 .count = {[NODE_RECEIVED] = 7, [NODE_ACTIVE] = 2, [NODE_HELD] = 1}},
 	{.name = "gamma", .version = "1.0", .state = "gone", .count = {[NODE_RECEIVED] = 5}},
 };
+static struct node_text dead = {.name = "beta",
+				.version = "1.0",
+				.state = "gone",
+				.count = {[NODE_RECEIVED] = 9, [NODE_WAITING] = 4}};
 static struct node_epoch epoch[] = {
 	{.name = "alpha", .state = "up", .epoch = 3, .by = "alpha", .number = 1},
 	{.name = "beta", .state = "adopted", .epoch = 8, .by = "alpha", .number = 2},
@@ -89,6 +93,23 @@ static void one_engine_alone_says_what_it_knows(void **state)
 	assert_int_equal(buf_len(&out), 0);
 }
 
+static void mail_of_a_queue_that_another_has_counts_there(void **state)
+{
+	(void)state;
+	struct node_text both[] = {text[0], dead};
+	redis.node = both;
+	print(&redis, &nats, node_print_list);
+	says("beta   gone     1.0            0.0s          9          -       8 adopted  alpha\n"
+	     "-- 2                                        16          3\n");
+	print(&redis, &nats, node_print_json);
+	says("\"received\":9,");
+	says("\"queue_deferred\":null,");
+	epoch[1].state = "adopting";
+	print(&redis, &nats, node_print_list);
+	says("-- 2                                        16          7\n");
+	epoch[1].state = "adopted";
+}
+
 static void an_engine_that_is_away_is_named(void **state)
 {
 	(void)state;
@@ -135,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_row_has_what_either_engine_knows),
 		TEST(one_engine_alone_says_what_it_knows),
+		TEST(mail_of_a_queue_that_another_has_counts_there),
 		TEST(an_engine_that_is_away_is_named),
 		TEST(what_was_said_last_is_kept),
 	};
