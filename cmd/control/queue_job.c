@@ -2,6 +2,7 @@
 #include "cmd/control/queue_job.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -366,6 +367,21 @@ static bool parse_request(struct queue_job *j, struct request *r)
 	return ok;
 }
 
+/* Of a queue that another node may have, an order would say that it is done, and that one would send the mail. */
+static bool may_start(struct queue_job *j)
+{
+	const char *wrong = j->args.refilter ? queue_refilter_refused(j) : NULL;
+	j->status = wrong ? STATUS_REFUSED : STATUS_DONE;
+	if (!wrong && is_change(j) && !fence_open()) {
+		wrong = "this node has no epoch now, and another may have its queue: nothing was "
+			"changed; sluice node list says who has it";
+		j->status = STATUS_UNREACHABLE;
+	}
+	if (wrong)
+		control_complain(j->request, "sluice: %s\n", wrong);
+	return !wrong;
+}
+
 void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 {
 	struct queue_job *j = mem_zalloc(sizeof *j);
@@ -386,10 +402,7 @@ void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 	r->resume = resume_job;
 	r->gone = on_client_gone;
 	timer_init(&j->tell, tell_progress, j);
-	const char *wrong = j->args.refilter ? queue_refilter_refused(j) : NULL;
-	if (wrong) {
-		control_complain(r, "sluice: %s\n", wrong);
-		j->status = STATUS_REFUSED;
+	if (!may_start(j)) {
 		finish_job(j);
 		return;
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Adoption when something is not as it should be: folders that were left, restored or cloned, disks and streams without room."""
 
+import json
 import os
 import shutil
 import threading
@@ -98,6 +99,22 @@ def test_a_bucket_that_was_lost_is_made_again_by_those_who_work(lab, nats, adopt
     nodes["k1"].wait_event("node", state="drained")
     assert not nodes.events("fenced", "k1") and not nodes.events("fenced", "k2")
     nodes["k1"].wait_ended()
+
+
+def test_a_queue_that_another_may_have_is_not_changed_by_orders(lab, nats):
+    relay = nodes_of(lab, nats, lab.sink(later()), "m1")["m1"]
+    (ident,) = take(relay, 1, 0).values()
+    relay.wait_event("deferred")
+    relay.stop()
+    nats.servers[0].kill()
+    relay.start().wait_event("node", 60, state="waiting")
+    for verb in ("hold", "flush", "requeue", "release", "bounce", "delete"):
+        order = relay.command("queue", verb, ident)
+        assert order.returncode == 75 and "another may have its queue" in order.stderr and not order.stdout
+    assert json.loads(relay.command("queue", "list", "--json").stdout)["queue"] == "deferred"
+    nats.start()
+    relay.wait_event("node", 60, state="up", count=2)
+    assert relay.command("queue", "delete", ident).returncode == 0
 
 
 def test_queues_behind_symbolic_links_are_adopted_and_adopt(lab, nats):
