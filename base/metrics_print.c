@@ -68,9 +68,7 @@ void metrics_label(struct buf *to, const char *name, const char *value)
 {
 	struct buf clean;
 	buf_init(&clean);
-	size_t len = strlen(value);
-	char *text = buf_reserve(&clean, len + 1);
-	buf_commit(&clean, utf8_clean(text, value, len));
+	utf8_put(&clean, value);
 	buf_printf(to, "%s%s=\"", buf_len(to) ? "," : "", name);
 	for (const char *c = buf_cstr(&clean); *c; c++) {
 		if (*c == '\\' || *c == '"')

@@ -53,3 +53,15 @@ size_t utf8_clean(char *to, const char *text, size_t max)
 	to[used] = '\0';
 	return used;
 }
+
+void utf8_put_most(struct buf *to, const char *text, size_t max)
+{
+	size_t len = strnlen(text, max);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+void utf8_put(struct buf *to, const char *text)
+{
+	utf8_put_most(to, text, strlen(text));
+}

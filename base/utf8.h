@@ -7,6 +7,8 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +21,8 @@ size_t utf8_length(const char *text);
 size_t utf8_clean(char *to, const char *text, size_t max);
 /* Copy at most max bytes of text, whole characters only, each control and each stray byte as '?',
  * and a NUL behind them: to has room for max + 1. Returns the length without the NUL. */
+
+void utf8_put(struct buf *, const char *text); /* all of it, clean in that way */
+void utf8_put_most(struct buf *, const char *text, size_t max);
 
 #endif

@@ -10,6 +10,8 @@
 #include "dns/dns.h"
 #include "sts/sts.h"
 
+enum { WORDS_MAX = 1000 };
+
 struct asking {
 	struct loop *loop;
 	struct dns *dns;
@@ -83,9 +85,8 @@ void sts_trace_print(struct buf *to, const struct sts_ask *a)
 	buf_printf(to, "\n    record %s: %s", *a->record ? a->record : "none",
 		   sentence_of(a) ? sentence_of(a) : sts_outcome_word(a->outcome));
 	if (a->why) {
-		char clean[1001]; /* whoever was asked may have chosen the words */
 		buf_puts(to, ": ");
-		buf_append(to, clean, utf8_clean(clean, a->why, sizeof clean - 1));
+		utf8_put_most(to, a->why, WORDS_MAX); /* whoever was asked may have chosen them */
 	}
 	buf_puts(to, "\n");
 	for (int i = 0; p && i < p->nmx; i++)

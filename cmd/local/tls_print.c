@@ -19,8 +19,7 @@ static const char *failure_of(const struct route_hop *h)
 /* Put a host's words about itself on a terminal: clean, and not for ever. */
 static void put_clean(struct buf *to, const char *text)
 {
-	char clean[1001];
-	buf_append(to, clean, utf8_clean(clean, text, sizeof clean - 1));
+	utf8_put_most(to, text, 1000);
 }
 
 static void put_demand(struct buf *to, const struct route_demand *d, const struct route_hop *h)

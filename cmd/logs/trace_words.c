@@ -55,9 +55,7 @@ void trace_words_value(const struct log_field *f, struct buf *to)
 {
 	struct buf raw = {0};
 	log_field_put(f, &raw);
-	const char *text = buf_cstr(&raw);
-	char *clean = buf_reserve(to, buf_len(&raw) + 1);
-	buf_commit(to, utf8_clean(clean, text, buf_len(&raw)));
+	utf8_put(to, buf_cstr(&raw));
 	buf_fini(&raw);
 }
 

@@ -13,13 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-static void put_clean(struct buf *to, const char *text)
-{
-	size_t len = strlen(text);
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, text, len));
-}
-
 static void print_buf(const struct buf *b)
 {
 	fwrite(buf_data(b), 1, buf_len(b), stdout);
@@ -32,7 +25,7 @@ static void print_finding(void *owner, const struct check_finding *f)
 	(void)owner;
 	buf_init(&b);
 	buf_printf(&b, "%s%s/", f->left ? "left: " : "", f->folder);
-	put_clean(&b, f->file);
+	utf8_put(&b, f->file);
 	if (f->bytes > 0)
 		buf_printf(&b, ":%" PRIu64, f->offset);
 	buf_printf(&b, ": %s", f->reason);

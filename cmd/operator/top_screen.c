@@ -34,8 +34,7 @@ static void put_line(struct buf *to, const char *line, int columns)
 			len++;
 		shown++;
 	}
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, line, len));
+	utf8_put_most(to, line, len);
 	buf_puts(to, "\n");
 }
 

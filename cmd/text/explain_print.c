@@ -16,13 +16,6 @@
 
 enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
 
-static void put_clean(struct buf *to, const char *text)
-{
-	size_t len = strlen(text);
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, text, len));
-}
-
 void explain_print_pace(struct buf *to, double rate, int64_t since_ms, bool utc)
 {
 	if (rate >= 1)
@@ -83,9 +76,9 @@ static void put_login_relief(struct buf *to, const struct explain_row *row)
 	buf_printf(to, "a login that it takes: sluice login --test %s",
 		   row->login_of_sender ? "--from SENDER " : "");
 	buf_puts(to, "'");
-	put_clean(to, row->login_hop);
+	utf8_put(to, row->login_hop);
 	buf_puts(to, "' says what it answers; then sluice dest reset '");
-	put_clean(to, row->site);
+	utf8_put(to, row->site);
 	buf_puts(to, "'");
 }
 
@@ -159,7 +152,7 @@ static void put_line(struct buf *to, const struct explain_question *x,
 			buf_puts(to, " for ");
 	}
 	if (row->site)
-		put_clean(to, row->site);
+		utf8_put(to, row->site);
 	if (row->transport)
 		buf_printf(to, " (%s%s%s)", row->transport, row->provider ? ", of " : "",
 			   row->provider ? row->provider : "");
@@ -361,7 +354,7 @@ static void put_spooled(struct buf *to, const struct spooled *s)
 		return;
 	}
 	buf_append(to, s->why, (size_t)(name - s->why));
-	put_clean(to, s->site);
+	utf8_put(to, s->site);
 	buf_puts(to, name + 2);
 }
 

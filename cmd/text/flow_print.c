@@ -11,13 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void flow_print_name(struct buf *to, const char *text)
-{
-	size_t len = strlen(text);
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, text, len));
-}
-
 static const char *state_of(const struct flow_row *row)
 {
 	return row->suspended ? "suspended" : "active";
@@ -66,7 +59,7 @@ void flow_print_figures(struct buf *to, const struct flow_row *row, int64_t send
 void flow_print_list(struct buf *to, const struct flow_command *c, int64_t now_ms)
 {
 	for (int i = 0; i < c->nrow; i++) {
-		flow_print_name(to, c->row[i].name);
+		utf8_put(to, c->row[i].name);
 		buf_printf(to, " %s", state_of(&c->row[i]));
 		flow_print_figures(to, &c->row[i], c->sending, now_ms);
 		buf_puts(to, "\n");
@@ -101,7 +94,7 @@ static void put_full(struct buf *to, const struct flow_command *c, const struct 
 		     int64_t now_ms)
 {
 	buf_puts(to, "flow:     ");
-	flow_print_name(to, row->name);
+	utf8_put(to, row->name);
 	buf_printf(to, "\nstate:    %s", state_of(row));
 	if (row->until_ms) {
 		buf_puts(to, " until ");
@@ -197,7 +190,7 @@ void flow_print_done(struct buf *to, const struct flow_command *c)
 					   [FLOW_SUSPEND] = "suspended",
 					   [FLOW_RESUME] = "resumed",
 					   [FLOW_RESET] = "reset"};
-	flow_print_name(to, c->name);
+	utf8_put(to, c->name);
 	buf_printf(to, " %s", done[c->op]);
 	if (c->until_ms) {
 		buf_puts(to, " until ");

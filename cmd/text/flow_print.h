@@ -13,7 +13,6 @@
 void flow_print_sort(struct flow_command *);
 /* Suspended ones first, then by how much is being worked on. */
 
-void flow_print_name(struct buf *, const char *name); /* what may be on a screen of it */
 void flow_print_figures(struct buf *, const struct flow_row *, int64_t sending, int64_t now_ms);
 /* " weight=1 messages=..." sending: of all flows. */
 

@@ -4,6 +4,7 @@
 #include "base/conf_units.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/text/flow_print.h"
 #include "cmd/text/flow_tell.h"
 #include "cmd/text/json_put.h"
@@ -137,7 +138,7 @@ static void put_rate(struct buf *to, const struct conf_rate *rate)
 static void put_sum(struct buf *to, const struct flow_sums *all, const struct flow_sum *sum,
 		    int64_t now_ms)
 {
-	flow_print_name(to, sum->row.name);
+	utf8_put(to, sum->row.name);
 	buf_printf(to, " %s", sum_state(sum));
 	flow_print_figures(to, &sum->row, all->sending, now_ms);
 	put_rate(to, &sum->row.rate);

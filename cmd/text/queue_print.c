@@ -16,13 +16,6 @@
 
 enum { RECIPIENTS_A_LINE = 3 };
 
-static void put_clean(struct buf *to, const char *text)
-{
-	size_t len = strlen(text);
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, text, len));
-}
-
 static const char *size_text(uint64_t bytes, char text[16])
 {
 	static const char units[] = "BKMGT";
@@ -74,7 +67,7 @@ static void put_recipients(struct buf *to, const struct envelope *e)
 		if (e->rcpt[i].done)
 			continue;
 		buf_puts(to, shown++ ? ",<" : "<");
-		put_clean(to, e->rcpt[i].address);
+		utf8_put(to, e->rcpt[i].address);
 		buf_puts(to, ">");
 	}
 	buf_printf(to, "%s %" PRIu32 "/%" PRIu32, open > shown ? ",..." : "", open, e->nrcpt);
@@ -87,7 +80,7 @@ void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_m
 	buf_printf(to, "%s %-8s %5s %4s from=<", ident_text(e->id, id),
 		   spool_queue_name(row->queue), size_text(e->size, size),
 		   queue_time_span(now_ms - e->arrived_ms, age));
-	put_clean(to, e->sender);
+	utf8_put(to, e->sender);
 	buf_puts(to, "> to=");
 	put_recipients(to, e);
 	buf_printf(to, " next=%s", due_text(row, now_ms, due));
@@ -223,14 +216,14 @@ static void put_named(struct buf *to, const char *name, const char *value)
 	if (!value)
 		return;
 	buf_printf(to, "%-9s", name);
-	put_clean(to, value);
+	utf8_put(to, value);
 	buf_puts(to, "\n");
 }
 
 static void put_recipient(struct buf *to, const struct recipient *r)
 {
 	buf_puts(to, "to:      <");
-	put_clean(to, r->address);
+	utf8_put(to, r->address);
 	buf_printf(to, "> %s", status_of(r));
 	if (r->tries > 0)
 		buf_printf(to, ", %" PRIu32 " %s", r->tries, r->tries == 1 ? "try" : "tries");
@@ -252,7 +245,7 @@ static void put_history(struct buf *to, const struct envelope *e)
 		buf_printf(to, "round %" PRIu32 ": ", h->round);
 		moment_put(to, h->verdict->when_ms, false);
 		buf_puts(to, " <");
-		put_clean(to, e->rcpt[h->recipient].address);
+		utf8_put(to, e->rcpt[h->recipient].address);
 		if (h->nrcpt > 1)
 			buf_printf(to, "> and %" PRIu32 " more", h->nrcpt - 1);
 		else
@@ -278,7 +271,7 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 	else
 		buf_puts(to, due_text(row, now_ms, due));
 	buf_printf(to, "\nrounds:  %" PRIu32 "\nfrom:    <", e->rounds);
-	put_clean(to, e->sender);
+	utf8_put(to, e->sender);
 	buf_puts(to, ">\n");
 	put_named(to, "flow:", envelope_flow(e));
 	put_named(to, "user:", e->user);

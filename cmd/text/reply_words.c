@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-static void put_part(struct buf *to, const char *text, size_t len)
-{
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, text, len));
-}
-
 /* "connect to HOST: Connection refused" is a text of ours. */
 static bool put_refused(struct buf *to, const char *text)
 {
@@ -19,7 +13,7 @@ static bool put_refused(struct buf *to, const char *text)
 	if (len <= ends || strncmp(text, before, sizeof before - 1) != 0 ||
 	    strcmp(text + len - (sizeof behind - 1), behind) != 0)
 		return false;
-	put_part(to, text + sizeof before - 1, len - ends);
+	utf8_put_most(to, text + sizeof before - 1, len - ends);
 	buf_puts(to, " refused the connection");
 	return true;
 }
@@ -30,7 +24,7 @@ void reply_words_put(struct buf *to, const struct verdict *v, bool quoted)
 	if (!said && put_refused(to, v->text))
 		return;
 	if (*v->host && (said || !strstr(v->text, v->host))) {
-		put_part(to, v->host, strlen(v->host));
+		utf8_put(to, v->host);
 		buf_puts(to, said ? " said " : ": ");
 	}
 	quoted = quoted && said;
@@ -39,6 +33,6 @@ void reply_words_put(struct buf *to, const struct verdict *v, bool quoted)
 		buf_printf(to, "%d ", v->code);
 	if (!verdict_cites_dsn(v)) /* most replies do */
 		buf_printf(to, "%s ", v->dsn);
-	put_part(to, v->text, strlen(v->text));
+	utf8_put(to, v->text);
 	buf_puts(to, quoted ? "\"" : "");
 }

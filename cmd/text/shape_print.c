@@ -77,10 +77,8 @@ static void put_name(struct buf *to, const struct shape_view *v, const char *nam
 		const char *mark = name[0] == '.' ? ".+" : "+";
 		buf_puts(to, mark);
 		name += len - width + strlen(mark);
-		len = strlen(name);
 	}
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, name, len));
+	utf8_put(to, name);
 }
 
 /* How a count looks that is this part of all: half, a fifth, a twentieth, less, none. */
