@@ -350,11 +350,16 @@ const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
 
 const struct conf_source *conf_source_find(const struct conf *, const char *name); /* or NULL */
 
+bool conf_uses_has(const struct conf_uses *, const struct conf_source *);
+
 const union address *conf_source_address(const struct conf_source *, int family);
 /* Where its connections to hosts of that family come from; NULL: there are none. */
 
 bool conf_milter_passed(const struct conf *, const struct conf_milter *);
 /* Does any mail pass this filter of the configuration? */
+
+int conf_milter_locals(const struct conf *);
+/* How many filters the mail of users of this machine passes. */
 
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 

@@ -392,19 +392,11 @@ static void check_end(struct check *c, const struct conf_route *r)
 	buf_fini(&why);
 }
 
-static bool is_listed(const struct conf_list *l, const char *item)
-{
-	for (int i = 0; i < l->n; i++)
-		if (strcmp(l->item[i], item) == 0)
-			return true;
-	return false;
-}
-
 /* A table that several routes name is read once. */
 static void gather_recipients(struct conf *f, const struct conf_route *r)
 {
 	for (int i = 0; i < r->recipients.n; i++)
-		if (!is_listed(&f->recipients, r->recipients.item[i]))
+		if (!conf_list_has(&f->recipients, r->recipients.item[i]))
 			conf_list_add(&f->recipients, r->recipients.item[i]);
 	f->routes_refuse |= *r->error || r->recipients.n > 0;
 }

@@ -158,14 +158,6 @@ static const char *key_fault(EVP_PKEY *key)
 	}
 }
 
-static const char *read_error(void)
-{
-	unsigned long e = ERR_peek_last_error();
-	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
-							 : ERR_reason_error_string(e);
-	return text ? text : "it holds no private key";
-}
-
 void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	for (int i = 0; i < c->ndkim; i++) {
@@ -173,11 +165,12 @@ void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_
 		d->loaded = tls_keys_private(d->key);
 		const char *why = d->loaded ? key_fault(d->loaded) : NULL;
 		if (!d->loaded)
-			FAULT(&d->key, -1, "key %s cannot be read: %s", d->key, read_error());
+			FAULT(&d->key, -1, "key %s cannot be read: %s", d->key, tls_keys_reason());
 		else if (why)
 			FAULT(&d->key, -1, "the key in %s %s", d->key, why);
 		else if (!(d->signing = tls_keys_signing(d->loaded)))
-			FAULT(&d->key, -1, "the key in %s can not sign: %s", d->key, read_error());
+			FAULT(&d->key, -1, "the key in %s can not sign: %s", d->key,
+			      tls_keys_reason());
 		ERR_clear_error();
 	}
 }

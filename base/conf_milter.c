@@ -88,7 +88,7 @@ bool conf_milter_passed(const struct conf *c, const struct conf_milter *m)
 	return m->local;
 }
 
-static int count_local(const struct conf *c)
+int conf_milter_locals(const struct conf *c)
 {
 	int n = 0;
 	for (int i = 0; i < c->nmilter; i++)
@@ -102,7 +102,7 @@ void conf_milter_check(struct conf *c, const struct conf_lines *lines, struct co
 		check_section(c, &c->milter[i], lines, faults);
 	for (int i = 0; i < c->nlistener; i++)
 		check_listener(c, &c->listener[i], lines, faults);
-	if (count_local(c) > CONF_MILTERS_MAX)
+	if (conf_milter_locals(c) > CONF_MILTERS_MAX)
 		FAULT(&c->milter[c->nmilter - 1], -1, c->milter[c->nmilter - 1].line,
 		      "more than %d milters are local", CONF_MILTERS_MAX);
 }

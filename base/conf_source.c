@@ -112,7 +112,7 @@ static void check_source(struct check *c, struct conf_source *s)
 		take_address(c, s, i);
 }
 
-static bool has_it(const struct conf_uses *u, const struct conf_source *s)
+bool conf_uses_has(const struct conf_uses *u, const struct conf_source *s)
 {
 	for (int i = 0; i < u->n; i++)
 		if (u->of[i].source == s)
@@ -134,7 +134,7 @@ static void take_use(struct check *c, struct conf_uses *u, const struct conf_lis
 	else if (!s)
 		FAULT(c, l, i, line, "sources: there is no source \"%.*s\"", (int)it.name_len,
 		      text);
-	else if (has_it(u, s))
+	else if (conf_uses_has(u, s))
 		FAULT(c, l, i, line, "sources: \"%s\" is there twice", s->title);
 	else
 		u->of[u->n++] = (struct conf_use){s, it.weight};

@@ -158,6 +158,14 @@ void conf_list_add(struct conf_list *l, const char *item)
 	l->item[l->n++] = mem_strdup(item);
 }
 
+bool conf_list_has(const struct conf_list *l, const char *item)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->item[i], item) == 0)
+			return true;
+	return false;
+}
+
 void conf_list_free(struct conf_list *l)
 {
 	for (int i = 0; i < l->n; i++)

@@ -22,6 +22,7 @@ void conf_value_print(const struct conf_row *, const void *place, struct buf *to
 /* As it may stand in a file. */
 
 void conf_list_add(struct conf_list *, const char *item);
+bool conf_list_has(const struct conf_list *, const char *item);
 void conf_list_free(struct conf_list *);
 
 #endif

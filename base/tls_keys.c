@@ -169,3 +169,11 @@ EVP_MD_CTX *tls_keys_signing(EVP_PKEY *key)
 	EVP_MD_CTX_free(c);
 	return NULL;
 }
+
+const char *tls_keys_reason(void)
+{
+	unsigned long e = ERR_peek_last_error();
+	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
+							 : ERR_reason_error_string(e);
+	return text ? text : "it holds no private key";
+}

@@ -24,6 +24,9 @@ bool tls_keys_use_key(SSL_CTX *, const char *file);
 EVP_PKEY *tls_keys_private(const char *file);
 /* The private key in a PEM file, the caller's. NULL on an error. */
 
+const char *tls_keys_reason(void);
+/* The latest of OpenSSL's errors in words: of the system where it was one of the system. */
+
 EVP_MD_CTX *tls_keys_signing(EVP_PKEY *);
 /* A context that signs with this key, RSA by way of SHA-256: to be copied for each signature, which costs less than to make
  * it anew. The caller's; NULL on an error. */

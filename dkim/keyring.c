@@ -81,14 +81,6 @@ static void keep_key(struct kept *k)
 	pthread_mutex_unlock(&lock);
 }
 
-static const char *openssl_reason(void)
-{
-	unsigned long e = ERR_peek_last_error();
-	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
-							 : ERR_reason_error_string(e);
-	return text ? text : "it holds no private key";
-}
-
 static const char *key_fault(EVP_PKEY *key)
 {
 	int kind = EVP_PKEY_get_base_id(key);
@@ -101,9 +93,9 @@ static const char *key_fault(EVP_PKEY *key)
 static bool load_key(struct conf_dkim *by, struct buf *why)
 {
 	by->loaded = tls_keys_private(by->key);
-	const char *bad = by->loaded ? key_fault(by->loaded) : openssl_reason();
+	const char *bad = by->loaded ? key_fault(by->loaded) : tls_keys_reason();
 	if (!bad && !(by->signing = tls_keys_signing(by->loaded)))
-		bad = openssl_reason();
+		bad = tls_keys_reason();
 	if (bad)
 		buf_printf(why, "the key %s can not be used: %s", by->key, bad);
 	ERR_clear_error();

@@ -119,10 +119,7 @@ static void step_on(struct consult *l)
 static bool is_among(const struct consult *l)
 {
 	const char *file = tables_file(l->conf->tables, l->role, l->table);
-	for (int i = 0; i < l->among.n; i++)
-		if (strcmp(l->among.item[i], file) == 0)
-			return true;
-	return l->among.n == 0;
+	return l->among.n == 0 || conf_list_has(&l->among, file);
 }
 
 /* The settings may be newer than whoever has named the tables. */

@@ -15,8 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Who only tries it out has not made that user yet, and is told. Who names another one means it. */
-static bool is_default(const char *user)
+bool privileges_of_default(const char *user)
 {
 	struct conf *defaults = conf_defaults();
 	bool same = strcmp(user, defaults->user) == 0;
@@ -39,7 +38,7 @@ bool privileges_find(struct privileges *p, const char *user, struct buf *error)
 		return true;
 	errno = 0;
 	const struct passwd *pw = getpwnam(user);
-	if (!pw && is_default(user)) {
+	if (!pw && privileges_of_default(user)) {
 		log_event(LOG_LEVEL_WARNING, "running_as_root", "reason",
 			  log_text("there is no user \"%s\"", user), NULL);
 		return true;

@@ -25,6 +25,10 @@ struct privileges {
 	gid_t gid;
 };
 
+bool privileges_of_default(const char *user);
+/* The user of the defaults: who only tries the relay out has not made that one yet, is told, and goes on
+ * as root. Who names another one means it. */
+
 bool privileges_find(struct privileges *, const char *user, struct buf *error);
 bool privileges_own_folder(const struct privileges *, const char *path, struct buf *error);
 /* Make the folder if it is missing, and give it to the user. */

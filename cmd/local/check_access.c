@@ -194,19 +194,10 @@ static void tell_of_file(const struct conf *conf, const struct named *f,
 	free(command);
 }
 
-/* Who only tries it out has not made that user yet: a start says so, and goes on as root. */
-static bool is_default(const char *user)
-{
-	struct conf *defaults = conf_defaults();
-	bool same = strcmp(user, defaults->user) == 0;
-	conf_unref(defaults);
-	return same;
-}
-
 bool check_access_user(const struct conf *conf, struct buf *error)
 {
 	struct privileges p;
-	if (is_default(conf->user))
+	if (privileges_of_default(conf->user))
 		return true;
 	bool there = privileges_find(&p, conf->user, error);
 	privileges_fini(&p);

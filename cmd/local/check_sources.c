@@ -10,21 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool names_it(const struct conf_uses *u, const struct conf_source *s)
-{
-	for (int i = 0; i < u->n; i++)
-		if (u->of[i].source == s)
-			return true;
-	return false;
-}
-
 static bool is_used(const struct conf *c, const struct conf_source *s)
 {
 	for (int i = 0; i < c->ntransport; i++)
-		if (names_it(&c->transport[i].uses, s))
+		if (conf_uses_has(&c->transport[i].uses, s))
 			return true;
 	for (int i = 0; i < c->nflow; i++)
-		if (names_it(&c->flow[i].uses, s))
+		if (conf_uses_has(&c->flow[i].uses, s))
 			return true;
 	return false;
 }

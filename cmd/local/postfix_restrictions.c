@@ -127,17 +127,9 @@ static void tell_note(const struct reading *r, const char *word, const char *tex
 	r->tell(r->context, r->setting, word, text);
 }
 
-static bool is_listed(const struct conf_list *l, const char *item)
-{
-	for (int i = 0; i < l->n; i++)
-		if (strcmp(l->item[i], item) == 0)
-			return true;
-	return false;
-}
-
 static void add_table(struct reading *r, enum restricted kind, const char *table)
 {
-	if (!is_listed(&r->to->access[kind], table))
+	if (!conf_list_has(&r->to->access[kind], table))
 		conf_list_add(&r->to->access[kind], table);
 }
 

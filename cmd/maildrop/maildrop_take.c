@@ -286,18 +286,10 @@ static void on_passage_over(struct passage *p)
 	passage_free(&p);
 }
 
-static int count_local(const struct conf *c)
-{
-	int n = 0;
-	for (int i = 0; i < c->nmilter; i++)
-		n += c->milter[i].local;
-	return n;
-}
-
 static void add_filters(struct reading *r, struct passage *p)
 {
 	struct take *t = r->take;
-	if (count_local(r->conf) == 0)
+	if (conf_milter_locals(r->conf) == 0)
 		return;
 	const struct filter_owner owner = {.hostname = r->conf->own_name,
 					   .daemon = "maildrop",
@@ -352,7 +344,8 @@ static void ask_to_store(struct reading *r)
 	intake_mark(&r->intake, r->envelope);
 	r->envelope->priority = intake_priority(&r->intake);
 	name_origin(r);
-	if (dkim_rows_signs(r->conf) || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
+	if (dkim_rows_signs(r->conf) || conf_milter_locals(r->conf) > 0 ||
+	    archive_wanted(r->conf)) {
 		begin_passage(r);
 		return;
 	}
