@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct envelope *envelope_new(void)
 {
@@ -108,6 +109,14 @@ struct recipient *envelope_find(struct envelope *e, const char *address)
 	assert(!e->packed);
 	uint32_t at = recipient_index_find(&e->index, e->rcpt, e->nrcpt, address);
 	return at == RECIPIENT_INDEX_NONE ? NULL : &e->rcpt[at];
+}
+
+bool envelope_has(const struct envelope *e, const char *address)
+{
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (strcasecmp(e->rcpt[i].address, address) == 0)
+			return true;
+	return false;
 }
 
 void envelope_remove(struct envelope *e, const bool *gone)
@@ -231,4 +240,15 @@ uint32_t envelope_open(const struct envelope *e)
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		n += !e->rcpt[i].done;
 	return n;
+}
+
+const struct verdict *envelope_latest_verdict(const struct envelope *e)
+{
+	const struct verdict *latest = NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
+		if (v && (!latest || v->when_ms > latest->when_ms))
+			latest = v;
+	}
+	return latest;
 }

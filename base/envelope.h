@@ -115,6 +115,9 @@ struct recipient *envelope_add(struct envelope *, const char *address);
 struct recipient *envelope_find(struct envelope *, const char *address);
 /* The first recipient of this address, its local part to the letter; or NULL. It is not packed. */
 
+bool envelope_has(const struct envelope *, const char *address);
+/* Is one of its recipients of this address, in any case? */
+
 void envelope_remove(struct envelope *, const bool *gone);
 /* Those recipients of which gone is true; the others move up. It is not packed. */
 
@@ -151,5 +154,8 @@ bool envelope_wants_word(const struct envelope *, const struct recipient *);
 
 uint32_t envelope_open(const struct envelope *);
 /* How many recipients are not done. */
+
+const struct verdict *envelope_latest_verdict(const struct envelope *);
+/* Of those; or NULL. */
 
 #endif

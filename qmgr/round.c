@@ -20,7 +20,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { REPORTS_STORING_MAX = 100 };
 
@@ -164,22 +163,14 @@ static void owe_warnings(struct message *m)
 		e->warned = true;
 }
 
-/* A message to the postmaster about a bounce ends there. */
-static bool is_for(const struct envelope *e, const char *address)
-{
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (strcasecmp(e->rcpt[i].address, address) == 0)
-			return true;
-	return false;
-}
-
-/* Who is told; NULL: nobody. A bounce is never answered with a bounce. */
+/* Who is told; NULL: nobody. A bounce is never answered with a bounce, and a message to the postmaster about one
+ * ends there. */
 static const char *report_to(const struct qmgr *q, const struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
 	if (e->sender[0])
 		return e->sender;
-	if (!q->sched.conf->postmaster[0] || is_for(e, q->sched.conf->postmaster))
+	if (!q->sched.conf->postmaster[0] || envelope_has(e, q->sched.conf->postmaster))
 		return NULL;
 	return q->sched.conf->postmaster;
 }

@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum response addressing_sender(const struct conf *c, const char *address, char **rewritten)
 {
@@ -36,14 +35,6 @@ bool addressing_access(const struct conf *c, const char *recipient, struct acces
 	return found;
 }
 
-static bool has_recipient(const struct envelope *e, const char *address)
-{
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (strcasecmp(e->rcpt[i].address, address) == 0)
-			return true;
-	return false;
-}
-
 static void add_receiver(struct envelope *e, const char *address)
 {
 	struct recipient *r = envelope_add(e, address);
@@ -54,7 +45,7 @@ static void add_receiver(struct envelope *e, const char *address)
 /* Who is a recipient already needs no copy; of a thousand recipients, most have the same one. */
 static void add_once(struct envelope *e, const char *address)
 {
-	if (!has_recipient(e, address))
+	if (!envelope_has(e, address))
 		add_receiver(e, address);
 }
 

@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { COPYING_MAGIC = 0xa7c41fe5 };
 
@@ -35,18 +34,10 @@ bool archive_wanted(const struct conf *c)
 	return c->archive.to.n > 0 || c->archive.tables.n > 0;
 }
 
-static bool is_for(const struct envelope *e, const char *address)
-{
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (strcasecmp(e->rcpt[i].address, address) == 0)
-			return true;
-	return false;
-}
-
 static void add_recipient(struct envelope *copy, const char *to)
 {
 	struct mailaddr a;
-	if (mailaddr_mailbox(to, strlen(to), true, &a) != MAILADDR_OK || is_for(copy, a.text))
+	if (mailaddr_mailbox(to, strlen(to), true, &a) != MAILADDR_OK || envelope_has(copy, a.text))
 		return;
 	envelope_add(copy, a.text)->notify = NOTIFY_NEVER;
 	copy->smtputf8 |= a.utf8;
@@ -89,7 +80,7 @@ static void choose_recipients(const struct passage *p, struct envelope *copy)
 static bool is_there(const struct envelope *e, const struct envelope *copy)
 {
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (!is_for(copy, e->rcpt[i].address))
+		if (!envelope_has(copy, e->rcpt[i].address))
 			return false;
 	return true;
 }

@@ -292,18 +292,6 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	buf_puts(to, "}");
 }
 
-/* The latest reply about a recipient that is left. */
-static const struct verdict *latest_verdict(const struct envelope *e)
-{
-	const struct verdict *found = NULL;
-	for (uint32_t i = 0; i < e->nrcpt; i++) {
-		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
-		if (v && (!found || v->when_ms > found->when_ms))
-			found = v;
-	}
-	return found;
-}
-
 static void put_words(struct buf *to, const char *name, const struct verdict *v)
 {
 	struct buf words;
@@ -331,7 +319,7 @@ void page_print_message(struct buf *to, const struct spool_row *row)
 	json_put_number(to, "arrived_ms", e->arrived_ms);
 	json_put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
 	json_put_number(to, "tries", e->rounds);
-	put_words(to, "says", latest_verdict(e));
+	put_words(to, "says", envelope_latest_verdict(e));
 	json_put_end(to, '}');
 }
 

@@ -48,18 +48,6 @@ static const char *due_text(const struct spool_row *row, int64_t now_ms, char te
 	return text;
 }
 
-/* The verdict that tells most: the latest on a recipient that is not done. */
-static const struct verdict *reason_of(const struct envelope *e)
-{
-	const struct verdict *latest = NULL;
-	for (uint32_t i = 0; i < e->nrcpt; i++) {
-		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
-		if (v && (!latest || v->when_ms > latest->when_ms))
-			latest = v;
-	}
-	return latest;
-}
-
 static void put_recipients(struct buf *to, const struct envelope *e)
 {
 	uint32_t shown = 0, open = envelope_open(e);
@@ -84,7 +72,7 @@ void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_m
 	buf_puts(to, "> to=");
 	put_recipients(to, e);
 	buf_printf(to, " next=%s", due_text(row, now_ms, due));
-	const struct verdict *v = reason_of(e);
+	const struct verdict *v = envelope_latest_verdict(e);
 	if (row->queue == SPOOL_DEFERRED && envelope_is_scheduled(e)) {
 		buf_puts(to, " (not before, as its sender wants)");
 	} else if (v) {
