@@ -65,3 +65,15 @@ struct stub **found_take(struct found *f, size_t *n)
 	/* The table was at least twice as large: of a long queue, megabytes. */
 	return *n > 0 ? mem_realloc(all, *n * sizeof(struct stub *)) : all;
 }
+
+static int compare_id(const void *key, const void *stub)
+{
+	uint64_t a = *(const uint64_t *)key, b = (*(struct stub *const *)stub)->id;
+	return (a > b) - (a < b);
+}
+
+struct stub *found_among(struct stub *const *sorted, size_t n, uint64_t id)
+{
+	struct stub **found = n ? bsearch(&id, sorted, n, sizeof *sorted, compare_id) : NULL;
+	return found ? *found : NULL;
+}

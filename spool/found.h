@@ -23,4 +23,6 @@ struct stub **found_take(struct found *, size_t *n);
 /* All of them, sorted by id; the table is empty then. The array is the caller's, the stubs are still
  * the pool's. */
 
+struct stub *found_among(struct stub *const *sorted, size_t n, uint64_t id); /* or NULL */
+
 #endif

@@ -17,12 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_id(const void *key, const void *stub)
-{
-	uint64_t a = *(const uint64_t *)key, b = (*(struct stub *const *)stub)->id;
-	return (a > b) - (a < b);
-}
-
 static void remove_orphan(void *owner, const char *name)
 {
 	struct recovered *r = owner;
@@ -33,7 +27,7 @@ static void remove_orphan(void *owner, const char *name)
 	}
 	if (id > r->spool->newest)
 		return; /* of a message that is just coming in */
-	if (r->n > 0 && bsearch(&id, r->stub, r->n, sizeof(struct stub *), compare_id))
+	if (found_among(r->stub, r->n, id))
 		return;
 	/* The file may be of a message in the segment that was put aside. */
 	if (r->spool->headless)
@@ -73,8 +67,7 @@ static void remove_taken(void *owner, const char *name)
 {
 	struct recovered *r = owner;
 	uint64_t id;
-	if (ident_parse(name, &id) && r->n > 0 &&
-	    bsearch(&id, r->stub, r->n, sizeof(struct stub *), compare_id))
+	if (ident_parse(name, &id) && found_among(r->stub, r->n, id))
 		disk_unlink(r->spool->taken, name);
 }
 

@@ -182,17 +182,10 @@ static void look_at_message(struct checking *c, struct stub *stub)
 	envelope_free(&e);
 }
 
-static int compare_id(const void *key, const void *stub)
-{
-	uint64_t a = *(const uint64_t *)key, b = (*(struct stub *const *)stub)->id;
-	return (a > b) - (a < b);
-}
-
 static bool has_message(const struct checking *c, uint64_t id)
 {
-	struct stub **found =
-		c->n ? bsearch(&id, c->stub, c->n, sizeof(struct stub *), compare_id) : NULL;
-	return found && (*found)->envelope.segment && (*found)->large;
+	const struct stub *found = found_among(c->stub, c->n, id);
+	return found && found->envelope.segment && found->large;
 }
 
 static void look_at_large(void *owner, const char *name)
