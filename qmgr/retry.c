@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/retry.h"
 
+#include "base/number.h"
+
 struct retry_terms retry_terms_of(const struct conf *c, const struct envelope *e)
 {
 	const struct conf_flow *flow = conf_flow_find(c, envelope_flow(e));
@@ -23,14 +25,9 @@ static int64_t by_end_ms(const struct envelope *e)
 	return e->by & ENVELOPE_BY_RETURN ? e->by_ms : INT64_MAX;
 }
 
-static int64_t earlier_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 int64_t retry_end_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return earlier_of(lifetime_end_ms(t, e), by_end_ms(e));
+	return number_least(lifetime_end_ms(t, e), by_end_ms(e));
 }
 
 enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
@@ -42,7 +39,7 @@ enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e
 
 int64_t retry_last_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return earlier_of(retry_end_ms(t, e), queue_end_ms(t, e));
+	return number_least(retry_end_ms(t, e), queue_end_ms(t, e));
 }
 
 int64_t retry_tell_ms(const struct envelope *e)
@@ -60,7 +57,7 @@ static int64_t waits_until(const struct retry_terms *t, int64_t at_ms, int64_t a
 	int64_t most = t->queue->maximal_backoff_time;
 	if (age <= 0)
 		return INT64_MAX;
-	int64_t turn_ms = taken_ms + (taken_ms < at_ms ? earlier_of(age, most) : most);
+	int64_t turn_ms = taken_ms + (taken_ms < at_ms ? number_least(age, most) : most);
 	return at_ms > turn_ms ? at_ms : turn_ms;
 }
 
@@ -69,13 +66,13 @@ int64_t retry_wait_ms(const struct retry_terms *t, const struct envelope *e, int
 	int64_t began_ms = envelope_began_ms(e), warn_after = t->queue->delay_warning_time;
 	int64_t queue_ms = queue_end_ms(t, e), tell_ms = retry_tell_ms(e);
 	int64_t until_ms = retry_end_ms(t, e);
-	until_ms = earlier_of(until_ms, waits_until(t, queue_ms, queue_ms - began_ms, taken_ms));
+	until_ms = number_least(until_ms, waits_until(t, queue_ms, queue_ms - began_ms, taken_ms));
 	if (!e->warned && e->sender[0])
-		until_ms = earlier_of(until_ms,
-				      waits_until(t, began_ms + warn_after, warn_after, taken_ms));
+		until_ms = number_least(
+			until_ms, waits_until(t, began_ms + warn_after, warn_after, taken_ms));
 	if (tell_ms < INT64_MAX)
-		until_ms =
-			earlier_of(until_ms, waits_until(t, tell_ms, tell_ms - began_ms, taken_ms));
+		until_ms = number_least(until_ms,
+					waits_until(t, tell_ms, tell_ms - began_ms, taken_ms));
 	return until_ms;
 }
 

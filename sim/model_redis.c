@@ -2,18 +2,9 @@
 #include "sim/model_redis.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <stdlib.h>
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 void model_lease_init(struct model_lease *m, int nodes)
 {
@@ -78,7 +69,7 @@ static void share_out(struct model_lease *m, struct want *w, int64_t limit)
 			m->part = n;
 		cut |= w[i].n > n;
 		m->row[w[i].node].more = w[i].n > n && n > m->part;
-		left -= least_of(w[i].n, n);
+		left -= number_least(w[i].n, n);
 	}
 }
 
@@ -135,17 +126,18 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 		m->held -= mine->there ? mine->hold : 0;
 		m->wanting += (ask->want > 0) - (mine->there && mine->want > 0);
 	}
-	a->fair = least_of(ask->want, m->part + mine->more);
+	a->fair = number_least(ask->want, m->part + mine->more);
 	a->others = m->held;
 	a->wanting = m->wanting;
 	a->granted = ask->hold;
 	bool back = mine->there && ask->hold < mine->hold;
 	int64_t each = a->wanting > ask->limit && !back ? 1 : a->fair;
 	if (ask->want > ask->hold)
-		a->granted = most_of(ask->hold,
-				     least_of(ask->want, least_of(each, ask->limit - a->others)));
+		a->granted = number_most(
+			ask->hold,
+			number_least(ask->want, number_least(each, ask->limit - a->others)));
 	if (a->granted > ask->hold)
-		a->fair = most_of(a->fair, a->granted);
+		a->fair = number_most(a->fair, a->granted);
 	keep_row(m, mine, a->granted, ask->want, now_ms);
 	m->held += a->granted;
 	m->summed = !all || count_fields(m) > LEASE_SCAN_ROWS;
@@ -155,7 +147,8 @@ void model_rate_eval(struct model_rate *m, const struct reserve_ask *ask, int64_
 		     struct reserve_answer *a)
 {
 	int64_t at = ask->forget ? 0 : m->at_us, ahead = now_us + ask->ahead_us;
-	at = least_of(most_of(at, now_us) + ask->spent * ask->interval_us, now_us + ask->most_us);
+	at = number_least(number_most(at, now_us) + ask->spent * ask->interval_us,
+			  now_us + ask->most_us);
 	a->from_us = at - now_us;
 	a->granted = at <= ahead ? ask->want : 0;
 	m->at_us = at + a->granted * ask->interval_us;

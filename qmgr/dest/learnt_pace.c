@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/learnt_pace.h"
 
+#include "base/number.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -37,11 +39,6 @@ static double smaller_of(double a, double b)
 }
 
 static double larger_of(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t longer_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -150,7 +147,7 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
-		ask_next(p, now_ms, longer_of(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
+		ask_next(p, now_ms, number_most(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
 			 most_ms);
 	}
 }
@@ -232,7 +229,7 @@ void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
 	if (p->state != LEARNT_PACE_PACED)
 		return;
 	int64_t spaced = spaced_us(p->rate), now_us = now_ms * 1000;
-	int64_t late_us = p->first ? 0 : longer_of(spaced, GRAIN_US);
+	int64_t late_us = p->first ? 0 : number_most(spaced, GRAIN_US);
 	p->first = false;
 	p->due_us = (p->due_us > now_us - late_us ? p->due_us : now_us) + spaced;
 }

@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/leased.h"
 
+#include "base/number.h"
 #include "base/sharing.h"
 #include "qmgr/dest/destdb.h"
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most_of(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* Connections that all nodes together may have; 0: any number. One more than was learnt when that may be tried. */
 static int64_t limit_of(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	const struct host_limit *l = &h->limit;
 	int64_t learnt = l->n == 0 ? 0 : l->n + (now_ms >= l->again_ms);
-	return host_limit == 0 || learnt == 0 ? most_of(host_limit, learnt)
-					      : least_of(host_limit, learnt);
+	return host_limit == 0 || learnt == 0 ? number_most(host_limit, learnt)
+					      : number_least(host_limit, learnt);
 }
 
 bool leased_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	int64_t limit = limit_of(h, host_limit, now_ms);
-	return limit == 0 || h->connections < least_of(limit, h->leased.hold);
+	return limit == 0 || h->connections < number_least(limit, h->leased.hold);
 }
 
 static void tell_cluster(struct destdb *db, const struct host *h)
@@ -46,19 +37,20 @@ void leased_want(struct destdb *db, struct host *h, int64_t host_limit, int64_t 
 {
 	struct leased *l = &h->leased;
 	int64_t limit = limit_of(h, host_limit, destdb_now_ms(db));
-	int64_t want = least_of(limit, most_of(l->want, h->connections + more));
+	int64_t want = number_least(limit, number_most(l->want, h->connections + more));
 	if (limit == 0 || (limit == l->limit && want <= l->want))
 		return;
 	l->limit = limit;
 	l->want = want;
-	l->hold = most_of(l->hold, h->connections); /* they were begun before there was a limit */
+	l->hold =
+		number_most(l->hold, h->connections); /* they were begun before there was a limit */
 	tell_cluster(db, h);
 }
 
 void leased_lower(struct destdb *db, struct host *h)
 {
 	struct leased *l = &h->leased;
-	int64_t hold = most_of(h->connections, least_of(l->fair, l->want));
+	int64_t hold = number_most(h->connections, number_least(l->fair, l->want));
 	if (hold >= l->hold)
 		return;
 	l->hold = hold;
@@ -72,7 +64,7 @@ void leased_closed(struct destdb *db, struct host *h)
 		return;
 	if (list_empty(&h->full) && h->connections < l->want) {
 		l->want = h->connections;
-		l->hold = least_of(l->hold, h->connections);
+		l->hold = number_least(l->hold, h->connections);
 		tell_cluster(db, h);
 	}
 	leased_lower(db, h);

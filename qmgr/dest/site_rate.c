@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* When the next delivery may begin: destination_rate and destination_rate_delay, and the pace. */
+#include "base/number.h"
 #include "base/sharing.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
@@ -48,14 +49,9 @@ void site_reserved(struct destdb *db, struct sharing_want *w)
 	sharing_want_free(&w);
 }
 
-static int64_t later_of(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms > b_ms ? a_ms : b_ms;
-}
-
 int64_t site_rated_until_ms(const struct site *s)
 {
-	return later_of(site_rate_due_ms(s), s->delay_until_ms);
+	return number_most(site_rate_due_ms(s), s->delay_until_ms);
 }
 
 bool site_rated(const struct site *s)
@@ -66,7 +62,7 @@ bool site_rated(const struct site *s)
 
 int64_t site_paused_until_ms(const struct site *s)
 {
-	return later_of(site_rated_until_ms(s), site_pace_shared(s) ? 0 : site_pace_due_ms(s));
+	return number_most(site_rated_until_ms(s), site_pace_shared(s) ? 0 : site_pace_due_ms(s));
 }
 
 bool site_paused(const struct site *s)

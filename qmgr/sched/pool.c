@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/sched/pool.h"
 
+#include "base/number.h"
 #include "qmgr/sched/selection.h"
 
 #include <assert.h>
@@ -101,11 +102,6 @@ void pool_preempted(struct job *job)
 	t->rcpt_unused -= slots;
 }
 
-static int64_t larger_of(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 static int64_t minimum_of_all(const struct scheduler *sched)
 {
 	return sched->conf->queue.message_recipient_minimum *
@@ -122,14 +118,14 @@ static int64_t recipient_bound(const struct scheduler *sched)
 	int64_t sum = minimum_of_all(sched);
 	for (const struct transport *t = sched->transports; t; t = t->hh.next)
 		sum += slots_of(t);
-	return larger_of(sum, sched->conf->queue.message_recipient_limit);
+	return number_most(sum, sched->conf->queue.message_recipient_limit);
 }
 
 static int64_t bound_of(const struct transport *t)
 {
 	const struct scheduler *sched = t->scheduler;
-	return larger_of(minimum_of_all(sched) + slots_of(t),
-			 sched->conf->queue.message_recipient_limit);
+	return number_most(minimum_of_all(sched) + slots_of(t),
+			   sched->conf->queue.message_recipient_limit);
 }
 
 int64_t pool_room(struct scheduler *sched)

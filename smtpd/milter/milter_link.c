@@ -6,6 +6,7 @@
 #include "base/descriptors.h"
 #include "base/magic.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "smtpd/milter/milter_health.h"
 
 #include <assert.h>
@@ -103,16 +104,11 @@ static struct milter_site *find_site(struct milters *m, const struct conf_milter
 	return s;
 }
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The filter has given a sign of life. */
 static void restart_deadline(struct milter_link *l)
 {
 	int64_t left = l->until_ms - clock_steady_ms();
-	left = least_of(left, l->timeout_ms);
+	left = number_least(left, l->timeout_ms);
 	loop_timer_in(loop_of(l), &l->deadline, left > 1 ? left : 1);
 }
 
@@ -127,7 +123,7 @@ static void fail_link(struct milter_link *l, const char *why)
 	if (!l->ready && s->until_ms <= clock_steady_ms()) {
 		s->failed_ms = clock_steady_ms();
 		s->until_ms = s->failed_ms + s->rest_ms;
-		s->rest_ms = least_of(s->rest_ms * 2, REST_MOST_MS);
+		s->rest_ms = number_least(s->rest_ms * 2, REST_MOST_MS);
 	}
 	l->why = why;
 	l->event(l->owner, MILTER_LINK_FAILED, NULL);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/* number.h - the smaller and the larger of two.
+ *
+ * THREAD     Any. Pure.
+ */
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <stdint.h>
+
+static inline int64_t number_least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t number_most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif
