@@ -32,6 +32,7 @@
 
 #include "base/conf.h"
 #include "base/loop.h"
+#include "base/order.h"
 #include "cluster/node_text.h"
 
 enum cluster_note {
@@ -50,24 +51,11 @@ enum cluster_note {
 	X(USER, "user")                                                                            \
 	X(FLOW, "flow")
 
-/* X(verb, its word) */
-#define CLUSTER_VERBS(X)                                                                           \
-	X(SUSPEND, "suspend")                                                                      \
-	X(RESUME, "resume")                                                                        \
-	X(RESET, "reset")
-
 enum cluster_kind {
 #define X(kind, word) CLUSTER_##kind,
 	CLUSTER_KINDS(X)
 #undef X
 		CLUSTER_KIND_COUNT
-};
-
-enum cluster_verb {
-#define X(verb, word) CLUSTER_##verb,
-	CLUSTER_VERBS(X)
-#undef X
-		CLUSTER_VERB_COUNT
 };
 
 /* One of the operator's for all nodes; the same object comes back. CLUSTER_APPLY is one that is to be
@@ -77,13 +65,13 @@ struct cluster_order {
 	struct loop *reply_to;
 	void *owner;
 	enum cluster_kind kind;
-	enum cluster_verb verb;
+	enum order verb;
 	char *name;	  /* of a site, host, domain, login or flow */
 	int64_t until_ms; /* wall clock: a suspension ends by itself; 0: not */
 	char *why;	  /* it was not taken, a clause; NULL: all nodes have it, or will */
 };
 
-struct cluster_order *cluster_order_new(enum cluster_kind, enum cluster_verb, const char *name,
+struct cluster_order *cluster_order_new(enum cluster_kind, enum order verb, const char *name,
 					struct loop *reply_to, void *owner);
 void cluster_order_free(struct cluster_order **);
 

@@ -52,8 +52,8 @@ void cluster_free(struct cluster **cp)
 	assert(!*cp);
 }
 
-struct cluster_order *cluster_order_new(enum cluster_kind kind, enum cluster_verb verb,
-					const char *name, struct loop *reply_to, void *owner)
+struct cluster_order *cluster_order_new(enum cluster_kind kind, enum order verb, const char *name,
+					struct loop *reply_to, void *owner)
 {
 	(void)kind, (void)verb, (void)name, (void)reply_to, (void)owner;
 	abort();

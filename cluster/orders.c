@@ -53,17 +53,11 @@ static const char *const kinds[] = {
 #undef X
 };
 
-static const char *const verbs[] = {
-#define X(verb, word) word,
-	CLUSTER_VERBS(X)
-#undef X
-};
-
 /* An order as Redis has it. */
 struct kept {
 	int64_t number;
 	enum cluster_kind kind;
-	enum cluster_verb verb;
+	enum order verb;
 	const char *name;
 	int64_t until_ms;
 };
@@ -80,8 +74,8 @@ struct orders {
 	bool looking, again;
 };
 
-struct cluster_order *cluster_order_new(enum cluster_kind kind, enum cluster_verb verb,
-					const char *name, struct loop *reply_to, void *owner)
+struct cluster_order *cluster_order_new(enum cluster_kind kind, enum order verb, const char *name,
+					struct loop *reply_to, void *owner)
 {
 	struct cluster_order *o = mem_zalloc(sizeof *o);
 	o->note.type = CLUSTER_ORDER;
@@ -112,10 +106,10 @@ static void save_progress(const struct orders *o)
 	loop_post(o->main, &note->note);
 }
 
-static int find_word(const char *text, size_t len, const char *const words[], int n)
+static int find_kind(const char *text, size_t len)
 {
-	for (int i = 0; i < n; i++)
-		if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+	for (int i = 0; i < CLUSTER_KIND_COUNT; i++)
+		if (strlen(kinds[i]) == len && memcmp(kinds[i], text, len) == 0)
 			return i;
 	return -1;
 }
@@ -125,15 +119,13 @@ static bool read_order(struct kept *k, const char *field, const char *value)
 {
 	char *rest;
 	size_t len = strcspn(field, " ");
-	int kind = find_word(field, len, kinds, CLUSTER_KIND_COUNT);
+	int kind = find_kind(field, len);
 	k->number = strtoll(value, &rest, 10);
-	int verb = *rest == '\t'
-			   ? find_word(rest + 1, strcspn(rest + 1, "\t"), verbs, CLUSTER_VERB_COUNT)
-			   : -1;
-	if (kind < 0 || verb < 0 || !field[len] || !fact_word_good(field + len + 1, ORDER_NAME_MAX))
+	bool good = *rest == '\t' && order_find(rest + 1, strcspn(rest + 1, "\t"), &k->verb) &&
+		    order_changes(k->verb);
+	if (kind < 0 || !good || !field[len] || !fact_word_good(field + len + 1, ORDER_NAME_MAX))
 		return false;
 	k->kind = (enum cluster_kind)kind;
-	k->verb = (enum cluster_verb)verb;
 	k->name = field + len + 1;
 	const char *node = strchr(rest + 1, '\t'), *until = node ? strchr(node + 1, '\t') : NULL;
 	k->until_ms = until ? strtoll(until + 1, NULL, 10) : 0;
@@ -340,7 +332,7 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	char *from = order->until_ms > 0 ? mem_printf("%s\t%" PRId64, o->node, order->until_ms)
 					 : mem_strdup(o->node);
 	char *now = mem_printf("%" PRId64, clock_wall_ms());
-	const char *arg[] = {o->key, id,   o->channel, field, verbs[order->verb],
+	const char *arg[] = {o->key, id,   o->channel, field, order_word(order->verb),
 			     from,   most, mark,       now};
 	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg, NULL))
 		finish_order(order, "Redis is away");

@@ -319,25 +319,25 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	look_up(q, c);
 	if (c->domains && !c->name)
 		copy_all_domains(c, q);
-	if (c->op == DEST_RESUME)
+	if (c->op == ORDER_RESUME)
 		c->found = c->provider ? suspend_end_one(&q->db, c->provider, SUSPEND_PROVIDER)
 				       : suspend_end(&q->db, c->name);
-	else if (c->op == DEST_SUSPEND)
+	else if (c->op == ORDER_SUSPEND)
 		suspend_named(q, c);
 	else if (c->found == 0 && c->name)
 		add_sites_of_domain(q, c);
-	if (c->op == DEST_RESET && c->hosts && c->nhost > 0)
+	if (c->op == ORDER_RESET && c->hosts && c->nhost > 0)
 		reset_by_name(q, c->name, true, c->everywhere);
-	else if (c->op == DEST_RESET)
+	else if (c->op == ORDER_RESET)
 		reset_listed(q, c);
-	if (c->op == DEST_RESET && c->name)
+	if (c->op == ORDER_RESET && c->name)
 		c->found += remembered_forget_site(&q->db, c->name); /* no mail goes there yet */
-	if (c->op != DEST_LIST)
+	if (order_changes(c->op))
 		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);
 }
 
-struct dest_command *dest_command_new(enum dest_order op, const char *name, struct loop *reply_to,
+struct dest_command *dest_command_new(enum order op, const char *name, struct loop *reply_to,
 				      void *owner)
 {
 	struct dest_command *c = mem_zalloc(sizeof *c);

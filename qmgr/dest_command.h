@@ -11,6 +11,7 @@
 #define QMGR_DEST_COMMAND_H
 
 #include "base/loop.h"
+#include "base/order.h"
 #include "base/verdict.h"
 #include "qmgr/dest/site_hour.h"
 
@@ -18,8 +19,6 @@
 #include <stdint.h>
 
 enum dest_note { DEST_COMMAND = NOTES_FROM(NOTES_OF_DEST), DEST_SAVE };
-
-enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
 
 struct dest_host {
 	char *name, *address;
@@ -87,7 +86,7 @@ struct dest_suspended {
 
 struct dest_command {
 	struct note note;
-	enum dest_order op;
+	enum order op;
 	char *name;	  /* of sites or else of hosts; NULL: all, or */
 	char *provider;	  /* all sites of this one; or NULL */
 	int64_t until_ms; /* SUSPEND: wall clock, it ends by itself; 0: not */
@@ -114,7 +113,7 @@ struct dest_save {
 	char *text;
 };
 
-struct dest_command *dest_command_new(enum dest_order, const char *name, struct loop *reply_to,
+struct dest_command *dest_command_new(enum order, const char *name, struct loop *reply_to,
 				      void *owner);
 void dest_command_free(struct dest_command **);
 

@@ -151,25 +151,25 @@ void flow_save(struct qmgr *q)
 
 void flow_execute(struct qmgr *q, struct flow_command *c)
 {
-	if (c->op == FLOW_SUSPEND) {
+	if (c->op == ORDER_SUSPEND) {
 		if (suspend_begin(&q->db, c->name, SUSPEND_FLOW, c->until_ms))
 			flow_mail_stop(q, c->name);
 		c->found = 1; /* it may be named in advance */
-	} else if (c->op == FLOW_RESUME) {
+	} else if (c->op == ORDER_RESUME) {
 		c->found = suspend_end_one(&q->db, c->name, SUSPEND_FLOW);
-	} else if (c->op == FLOW_RESET) {
+	} else if (c->op == ORDER_RESET) {
 		reset_tally(q, c);
 	} else {
 		list_flows(q, c);
 	}
-	if (c->op != FLOW_LIST)
+	if (order_changes(c->op))
 		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
-	if (c->op == FLOW_RESET)
+	if (c->op == ORDER_RESET)
 		flow_save(q);
 	loop_post(c->reply_to, &c->note);
 }
 
-struct flow_command *flow_command_new(enum flow_order op, const char *name, struct loop *reply_to,
+struct flow_command *flow_command_new(enum order op, const char *name, struct loop *reply_to,
 				      void *owner)
 {
 	struct flow_command *c = mem_zalloc(sizeof *c);

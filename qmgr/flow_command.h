@@ -12,13 +12,12 @@
 
 #include "base/conf.h"
 #include "base/loop.h"
+#include "base/order.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum flow_note { FLOW_COMMAND = NOTES_FROM(NOTES_OF_FLOW), FLOW_SAVE };
-
-enum flow_order { FLOW_LIST, FLOW_SUSPEND, FLOW_RESUME, FLOW_RESET };
 
 /* Recipients, see flow_tally.h; in doubt counts as deferred. */
 struct flow_span {
@@ -43,7 +42,7 @@ struct flow_row {
 
 struct flow_command {
 	struct note note;
-	enum flow_order op;
+	enum order op;
 	char *name;	  /* or NULL: all */
 	int64_t until_ms; /* SUSPEND: wall clock, it ends by itself; 0: not */
 	struct loop *reply_to;
@@ -60,7 +59,7 @@ struct flow_save {
 	char *text; /* as flow_tallies_write() has it */
 };
 
-struct flow_command *flow_command_new(enum flow_order, const char *name, struct loop *reply_to,
+struct flow_command *flow_command_new(enum order, const char *name, struct loop *reply_to,
 				      void *owner);
 void flow_command_free(struct flow_command **);
 

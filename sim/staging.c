@@ -70,7 +70,7 @@ static void on_suspend(void *owner)
 {
 	struct stage *st = owner;
 	const char *flow = st->scenario->simulation.suspended[st->nsuspended++].name;
-	stage_post(st, &flow_command_new(FLOW_SUSPEND, flow, st->world->nobody, NULL)->note);
+	stage_post(st, &flow_command_new(ORDER_SUSPEND, flow, st->world->nobody, NULL)->note);
 	suspend_later(st);
 }
 

@@ -41,11 +41,11 @@ struct limiter_event *limiter_event_new(enum limiter_note type, const char *logi
 	return e;
 }
 
-struct limiter_order *limiter_order_new(enum limiter_op op, const char *name, struct loop *reply_to,
+struct limiter_order *limiter_order_new(enum order op, const char *name, struct loop *reply_to,
 					void *owner)
 {
 	struct limiter_order *o = mem_zalloc(sizeof *o);
-	assert(name || op == LIMITER_LIST);
+	assert(name || !order_changes(op));
 	o->note.type = LIMITER_ORDER;
 	o->reply_to = reply_to;
 	o->owner = owner;
@@ -313,16 +313,17 @@ static void suspend_login(struct limiter *l, struct limiter_order *o, bool suspe
 static void obey_order(struct limiter *l, struct limiter_order *o)
 {
 	switch (o->op) {
-	case LIMITER_LIST:
+	case ORDER_LIST:
+	case ORDER_SHOW:
 		list_logins(l, o);
 		break;
-	case LIMITER_SUSPEND:
+	case ORDER_SUSPEND:
 		suspend_login(l, o, true);
 		break;
-	case LIMITER_RESUME:
+	case ORDER_RESUME:
 		suspend_login(l, o, false);
 		break;
-	case LIMITER_RESET:
+	case ORDER_RESET:
 		o->found = limits_reset(&l->limits, o->name);
 		touch_figures(l);
 		break;

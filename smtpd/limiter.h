@@ -21,6 +21,7 @@
 #ifndef SMTPD_LIMITER_H
 #define SMTPD_LIMITER_H
 
+#include "base/order.h"
 #include "smtpd/clients.h"
 #include "smtpd/limits.h"
 #include "smtpd/wait.h"
@@ -55,8 +56,6 @@ struct limiter_event {
 	char login[];
 };
 
-enum limiter_op { LIMITER_LIST, LIMITER_SUSPEND, LIMITER_RESUME, LIMITER_RESET };
-
 struct limiter_login {
 	char *name;
 	enum limit_by by; /* what the name is: a login, unless it says otherwise */
@@ -72,8 +71,8 @@ struct limiter_order {
 	struct note note;
 	struct loop *reply_to;
 	void *owner;
-	enum limiter_op op;
-	char *name; /* NULL: all logins (LIMITER_LIST) */
+	enum order op;
+	char *name; /* NULL: all logins, to be listed */
 	bool found;
 	bool stranger; /* SUSPEND: no such login was seen, and the users' files, where there are some, have none */
 	bool listed; /* SUSPEND: there are such files */
@@ -123,7 +122,7 @@ void limiter_free(struct limiter **);
 /* Answers what is left in its mailbox: while the loops of those who have asked are there. */
 
 struct limiter_event *limiter_event_new(enum limiter_note, const char *login, uint32_t nrcpt);
-struct limiter_order *limiter_order_new(enum limiter_op, const char *name, struct loop *reply_to,
+struct limiter_order *limiter_order_new(enum order, const char *name, struct loop *reply_to,
 					void *owner);
 void limiter_order_free(struct limiter_order **);
 void limiter_top_free(struct limiter_top **); /* NULL is allowed */

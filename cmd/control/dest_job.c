@@ -52,26 +52,24 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	if (args.cluster) {
 		char *name = args.provider ? mem_printf(OF_PROVIDER "%s", args.provider)
 					   : mem_strdup(args.name);
-		struct cluster_order *o = cluster_order_new(
-			CLUSTER_DEST, order_args_to_cluster(args.verb), name, loop, j);
+		struct cluster_order *o = cluster_order_new(CLUSTER_DEST, args.verb, name, loop, j);
 		o->until_ms = until_ms;
 		free(name);
 		loop_post(cluster, &o->note);
 		return;
 	}
-	struct dest_command *c = dest_command_new(dest_args_order(args.verb), args.name, loop, j);
+	struct dest_command *c = dest_command_new(args.verb, args.name, loop, j);
 	c->provider = mem_strdup(args.provider);
 	c->until_ms = until_ms;
-	c->domains = c->op == DEST_LIST && !args.tabs;
+	c->domains = !order_changes(c->op) && !args.tabs;
 	loop_post(qmgr, &c->note);
 }
 
 static struct dest_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
-	enum dest_order order = dest_args_order(order_args_of_cluster(o->verb));
 	size_t len = strlen(OF_PROVIDER);
 	bool of_provider = strncmp(o->name, OF_PROVIDER, len) == 0;
-	struct dest_command *c = dest_command_new(order, of_provider ? NULL : o->name, loop, job);
+	struct dest_command *c = dest_command_new(o->verb, of_provider ? NULL : o->name, loop, job);
 	c->provider = of_provider ? mem_strdup(o->name + len) : NULL;
 	c->until_ms = o->until_ms;
 	c->everywhere = true;
@@ -101,9 +99,9 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 {
 	struct buf out;
 	buf_init(&out);
-	if (c->op == DEST_LIST)
+	if (!order_changes(c->op))
 		dest_print_sort(c);
-	if (c->op != DEST_LIST)
+	if (order_changes(c->op))
 		dest_print_done(&out, c);
 	else if (j->args.tabs)
 		dest_print_tabs(&out, c);
@@ -129,9 +127,9 @@ void dest_job_answer(struct dest_command *c)
 	bool missing = (c->name || c->provider) && c->found == 0 && !j->args.cluster;
 	if (r && missing)
 		control_complain(r, "sluice: %s: %s\n", c->name ? c->name : c->provider,
-				 c->op == DEST_RESUME ? "not suspended"
-				 : c->provider	      ? "there is no such provider"
-						      : "no such site, host or domain is known");
+				 c->op == ORDER_RESUME ? "not suspended"
+				 : c->provider	       ? "there is no such provider"
+						       : "no such site, host or domain is known");
 	else if (r)
 		say_found(r, j, c);
 	if (r)

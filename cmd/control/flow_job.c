@@ -70,21 +70,20 @@ void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	}
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
-		struct cluster_order *o = cluster_order_new(
-			CLUSTER_FLOW, order_args_to_cluster(args.verb), args.name, loop, j);
+		struct cluster_order *o =
+			cluster_order_new(CLUSTER_FLOW, args.verb, args.name, loop, j);
 		o->until_ms = until_ms;
 		loop_post(cluster, &o->note);
 		return;
 	}
-	struct flow_command *c = flow_command_new(flow_args_order(args.verb), args.name, loop, j);
+	struct flow_command *c = flow_command_new(args.verb, args.name, loop, j);
 	c->until_ms = until_ms;
 	loop_post(qmgr, &c->note);
 }
 
 static struct flow_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
-	enum flow_order order = flow_args_order(order_args_of_cluster(o->verb));
-	struct flow_command *c = flow_command_new(order, o->name, loop, job);
+	struct flow_command *c = flow_command_new(o->verb, o->name, loop, job);
 	c->until_ms = o->until_ms;
 	return c;
 }
@@ -111,7 +110,7 @@ static void say_answer(const struct flow_job *j, struct flow_command *c)
 {
 	struct buf out = {0};
 	flow_print_sort(c);
-	if (c->op != FLOW_LIST)
+	if (order_changes(c->op))
 		flow_print_done(&out, c);
 	else if (j->args.json)
 		flow_print_json(&out, c);
@@ -146,8 +145,8 @@ void flow_job_answer(struct flow_command *c)
 	bool missing = c->name && c->found == 0 && !j->args.cluster;
 	if (j->request && missing)
 		control_complain(j->request, "sluice: %s: %s\n", c->name,
-				 c->op == FLOW_RESUME ? "not suspended"
-						      : "no mail of such a flow was seen");
+				 c->op == ORDER_RESUME ? "not suspended"
+						       : "no mail of such a flow was seen");
 	else if (j->request)
 		say_answer(j, c);
 	if (j->request)
@@ -170,7 +169,7 @@ void flow_job_asked(struct cluster_asked *a, struct loop *loop, struct loop *qmg
 	j->magic = FLOW_JOB_MAGIC;
 	j->cluster = cluster;
 	j->asked = a;
-	loop_post(qmgr, &flow_command_new(FLOW_LIST, name, loop, j)->note);
+	loop_post(qmgr, &flow_command_new(ORDER_LIST, name, loop, j)->note);
 }
 
 static void say_sums(const struct flow_job *j, const struct cluster_inquiry *s)

@@ -345,7 +345,7 @@ static void ask_for_sites(struct queue_job *j, struct loop *qmgr)
 		return;
 	j->sites = queue_sites_new(j->conf, v->of, v->n);
 	for (int i = 0; qmgr && i < v->n; i++) {
-		struct dest_command *c = dest_command_new(DEST_LIST, v->of[i], j->loop, j);
+		struct dest_command *c = dest_command_new(ORDER_LIST, v->of[i], j->loop, j);
 		c->filters = true;
 		j->in_flight++;
 		loop_post(qmgr, &c->note);

@@ -51,20 +51,19 @@ void user_job_start(struct request *r, const struct user_job_asks *asks)
 	r->job = j;
 	r->gone = on_client_gone;
 	if (args.order.cluster)
-		loop_post(asks->cluster,
-			  &cluster_order_new(CLUSTER_USER, order_args_to_cluster(args.order.verb),
-					     args.login, asks->loop, j)
-				   ->note);
+		loop_post(asks->cluster, &cluster_order_new(CLUSTER_USER, args.order.verb,
+							    args.login, asks->loop, j)
+						  ->note);
 	else
 		loop_post(asks->limiter,
-			  &limiter_order_new(user_args_op(args.order.verb),
-					     *args.login ? args.login : NULL, asks->loop, j)
+			  &limiter_order_new(args.order.verb, *args.login ? args.login : NULL,
+					     asks->loop, j)
 				   ->note);
 }
 
 static struct limiter_order *order_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
-	return limiter_order_new(user_args_op(order_args_of_cluster(o->verb)), o->name, loop, job);
+	return limiter_order_new(o->verb, o->name, loop, job);
 }
 
 void user_job_given(struct cluster_order *o)
@@ -90,7 +89,7 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 {
 	struct buf out;
 	buf_init(&out);
-	if (o->op != LIMITER_LIST)
+	if (order_changes(o->op))
 		user_print_done(&out, o);
 	else if (j->args.json)
 		user_print_json(&out, o, j->queued);
@@ -108,8 +107,8 @@ static void finish_job(struct user_job *j, struct limiter_order *o)
 	bool missing = o->name && !o->found && !j->args.cluster;
 	if (r && missing)
 		control_complain(r, "sluice: %s: %s\n", o->name,
-				 o->op == LIMITER_RESUME ? "not suspended"
-							 : "no such login was seen");
+				 o->op == ORDER_RESUME ? "not suspended"
+						       : "no such login was seen");
 	else if (r)
 		say_answer(r, j, o);
 	if (r)
@@ -165,7 +164,7 @@ void user_job_answer(struct limiter_order *o)
 		return;
 	}
 	magic_check(j, USER_JOB_MAGIC);
-	if (j->request && o->op == LIMITER_LIST && o->name && o->found &&
+	if (j->request && !order_changes(o->op) && o->name && o->found &&
 	    j->args.verb == ORDER_SHOW)
 		begin_count(j, o);
 	else

@@ -276,7 +276,7 @@ void http_ask_dest(struct http_ask *a)
 	if (!begin_list(a, take_dest))
 		return;
 	struct dest_command *c =
-		dest_command_new(DEST_LIST, *name ? name : NULL, a->http->loop, &a->asker);
+		dest_command_new(ORDER_LIST, *name ? name : NULL, a->http->loop, &a->asker);
 	c->domains = true;
 	c->past = *name != '\0';
 	c->most = (int)a->left;
@@ -302,7 +302,7 @@ void http_ask_flows(struct http_ask *a)
 {
 	if (begin_list(a, take_flows))
 		send_note(a, a->http->qmgr,
-			  &flow_command_new(FLOW_LIST, NULL, a->http->loop, &a->asker)->note);
+			  &flow_command_new(ORDER_LIST, NULL, a->http->loop, &a->asker)->note);
 }
 
 /* --- nodes */

@@ -174,7 +174,7 @@ static void begin_reasons(struct http_look *k)
 	q->sampling.sample->most = READ_MOST;
 	if (q->site)
 		http_look_post(k, k->http->qmgr,
-			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,
+			       &dest_command_new(ORDER_LIST, q->site, k->http->loop, k)->note,
 			       take_site);
 	else
 		http_sampling_ask(k);

@@ -179,7 +179,7 @@ static void ask_sample(struct http_look *k, struct search *q)
 			       take_domain_sites);
 	} else if (*q->site) {
 		http_look_post(k, k->http->qmgr,
-			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,
+			       &dest_command_new(ORDER_LIST, q->site, k->http->loop, k)->note,
 			       take_site);
 	} else {
 		buf_puts(&k->out, "]");

@@ -31,7 +31,7 @@ static const char *usage_of(const struct order_args *args)
 		"usage: sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] "
 		"[--cluster]\n"
 		"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster]\n";
-	return !args->help && order_args_change(args->verb) ? change : usage;
+	return !args->help && order_changes(args->verb) ? change : usage;
 }
 
 int cmd_dest(int argc, char **argv)

@@ -27,12 +27,3 @@ bool dest_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 	return true;
 }
 
-enum dest_order dest_args_order(enum order_verb verb)
-{
-	static const enum dest_order order[] = {[ORDER_LIST] = DEST_LIST,
-						[ORDER_SHOW] = DEST_LIST,
-						[ORDER_SUSPEND] = DEST_SUSPEND,
-						[ORDER_RESUME] = DEST_RESUME,
-						[ORDER_RESET] = DEST_RESET};
-	return order[verb];
-}

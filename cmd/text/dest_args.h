@@ -13,6 +13,4 @@
 bool dest_args_parse(struct order_args *, int argc, char **argv, struct buf *error);
 /* argv[0] is "dest". */
 
-enum dest_order dest_args_order(enum order_verb);
-
 #endif

@@ -575,10 +575,8 @@ void dest_print_json(struct buf *to, const struct dest_command *c)
 
 void dest_print_done(struct buf *to, const struct dest_command *c)
 {
-	static const char *const done[] = {
-		[DEST_SUSPEND] = "suspended", [DEST_RESUME] = "resumed", [DEST_RESET] = "reset"};
 	buf_printf(to, "%s%s %s", c->provider ? "provider " : "",
-		   c->provider ? c->provider : c->name, done[c->op]);
-	put_until(to, c->op == DEST_SUSPEND ? c->until_ms : 0);
+		   c->provider ? c->provider : c->name, order_done(c->op));
+	put_until(to, c->op == ORDER_SUSPEND ? c->until_ms : 0);
 	buf_puts(to, "\n");
 }

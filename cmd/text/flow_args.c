@@ -42,12 +42,3 @@ bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 	return false;
 }
 
-enum flow_order flow_args_order(enum order_verb verb)
-{
-	static const enum flow_order order[] = {[ORDER_LIST] = FLOW_LIST,
-						[ORDER_SHOW] = FLOW_LIST,
-						[ORDER_SUSPEND] = FLOW_SUSPEND,
-						[ORDER_RESUME] = FLOW_RESUME,
-						[ORDER_RESET] = FLOW_RESET};
-	return order[verb];
-}

@@ -17,6 +17,4 @@ char *flow_args_question(const char *name); /* to all nodes; name may be NULL: o
 bool flow_args_asked(const char *question, const char **name);
 /* Is it such a question? The name lies in it. */
 
-enum flow_order flow_args_order(enum order_verb);
-
 #endif

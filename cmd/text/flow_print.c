@@ -186,12 +186,8 @@ void flow_print_json(struct buf *to, const struct flow_command *c)
 
 void flow_print_done(struct buf *to, const struct flow_command *c)
 {
-	static const char *const done[] = {[FLOW_LIST] = "",
-					   [FLOW_SUSPEND] = "suspended",
-					   [FLOW_RESUME] = "resumed",
-					   [FLOW_RESET] = "reset"};
 	utf8_put(to, c->name);
-	buf_printf(to, " %s", done[c->op]);
+	buf_printf(to, " %s", order_done(c->op));
 	if (c->until_ms) {
 		buf_puts(to, " until ");
 		moment_put(to, c->until_ms, false);

@@ -3,50 +3,9 @@
 
 #include "base/conf_units.h"
 
-#include <assert.h>
 #include <string.h>
 
-static const char *const verbs[] = {[ORDER_LIST] = "list",
-				    [ORDER_SHOW] = "show",
-				    [ORDER_SUSPEND] = "suspend",
-				    [ORDER_RESUME] = "resume",
-				    [ORDER_RESET] = "reset"};
-
-enum { VERBS = sizeof verbs / sizeof *verbs };
-
 #define FOR_MOST_MS (INT64_C(365) * 24 * 3600000)
-
-bool order_args_change(enum order_verb verb)
-{
-	return verb != ORDER_LIST && verb != ORDER_SHOW;
-}
-
-enum cluster_verb order_args_to_cluster(enum order_verb verb)
-{
-	static const enum cluster_verb to[] = {[ORDER_SUSPEND] = CLUSTER_SUSPEND,
-					       [ORDER_RESUME] = CLUSTER_RESUME,
-					       [ORDER_RESET] = CLUSTER_RESET};
-	assert(order_args_change(verb));
-	return to[verb];
-}
-
-enum order_verb order_args_of_cluster(enum cluster_verb verb)
-{
-	static const enum order_verb of[] = {[CLUSTER_SUSPEND] = ORDER_SUSPEND,
-					     [CLUSTER_RESUME] = ORDER_RESUME,
-					     [CLUSTER_RESET] = ORDER_RESET};
-	return of[verb];
-}
-
-static bool take_verb(struct order_args *a, const char *word)
-{
-	for (int i = 0; i < VERBS; i++)
-		if (strcmp(verbs[i], word) == 0) {
-			a->verb = (enum order_verb)i;
-			return true;
-		}
-	return false;
-}
 
 /* "--NAME VALUE" or "--NAME=VALUE"; NULL: it is not this option, or has no value. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
@@ -100,7 +59,7 @@ static bool take_name(struct order_args *a, const char *command, const char *wor
 		      const char *named, struct buf *error)
 {
 	if (a->name || !*word) {
-		buf_printf(error, "%s %s: name %s, and one only", command, verbs[a->verb], named);
+		buf_printf(error, "%s %s: name %s, and one only", command, order_word(a->verb), named);
 		return false;
 	}
 	a->name = word;
@@ -124,16 +83,16 @@ static bool read_duration(struct order_args *a, struct buf *error)
 static bool check_order(struct order_args *a, const char *command, const char *named,
 			struct buf *error)
 {
-	bool change = order_args_change(a->verb);
+	bool change = order_changes(a->verb);
 	if (!read_duration(a, error))
 		return false;
 	if (a->name && a->provider)
 		buf_printf(error, "%s %s: name %s or --provider, and one only", command,
-			   verbs[a->verb], named);
+			   order_word(a->verb), named);
 	else if (a->for_text && a->verb != ORDER_SUSPEND)
 		buf_puts(error, "--for belongs to suspend");
 	else if (change && !a->name && !a->provider)
-		buf_printf(error, "%s %s: name %s", command, verbs[a->verb], named);
+		buf_printf(error, "%s %s: name %s", command, order_word(a->verb), named);
 	else if (a->tabs && (a->json || a->verb != ORDER_LIST))
 		buf_puts(error, "--tabs belongs to list, without --json");
 	else if (a->cluster && a->verb == ORDER_SHOW)
@@ -145,7 +104,7 @@ static bool check_order(struct order_args *a, const char *command, const char *n
 
 bool order_args_on_nodes(const struct order_args *a, struct buf *error)
 {
-	if (!a->cluster || order_args_change(a->verb))
+	if (!a->cluster || order_changes(a->verb))
 		return true;
 	buf_puts(error, "--cluster belongs to suspend, resume and reset");
 	return false;
@@ -162,7 +121,7 @@ bool order_args_parse(struct order_args *a, int argc, char **argv, const char *n
 			ok = take_option(a, argc, argv, &i);
 			if (!ok)
 				wrong_option(argv[i], error);
-		} else if (!verb && !a->name && take_verb(a, argv[i])) {
+		} else if (!verb && !a->name && order_find(argv[i], strlen(argv[i]), &a->verb)) {
 			ok = verb = true;
 		} else if (!verb && a->name) {
 			buf_printf(error, "%s %s: it is one of list, show, suspend, resume, reset",

@@ -11,15 +11,13 @@
 #define CMD_TEXT_ORDER_ARGS_H
 
 #include "base/buf.h"
-#include "cluster/cluster.h"
+#include "base/order.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum order_verb { ORDER_LIST, ORDER_SHOW, ORDER_SUSPEND, ORDER_RESUME, ORDER_RESET };
-
 struct order_args {
-	enum order_verb verb;
+	enum order verb;
 	bool json, tabs, help;
 	bool cluster;	       /* an order, or a list: on all nodes */
 	const char *name;      /* or NULL: all */
@@ -35,11 +33,5 @@ bool order_args_parse(struct order_args *, int argc, char **argv, const char *na
 
 bool order_args_on_nodes(const struct order_args *, struct buf *error);
 /* False: what is listed is this node's only, and --cluster wants a list of all nodes. */
-
-bool order_args_change(enum order_verb); /* neither list nor show */
-
-/* The name between nodes of an order that changes something. */
-enum cluster_verb order_args_to_cluster(enum order_verb);
-enum order_verb order_args_of_cluster(enum cluster_verb);
 
 #endif

@@ -16,13 +16,3 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 	}
 	return !o->name || users_login(o->name, a->login, error);
 }
-
-enum limiter_op user_args_op(enum order_verb verb)
-{
-	static const enum limiter_op op[] = {[ORDER_LIST] = LIMITER_LIST,
-					     [ORDER_SHOW] = LIMITER_LIST,
-					     [ORDER_SUSPEND] = LIMITER_SUSPEND,
-					     [ORDER_RESUME] = LIMITER_RESUME,
-					     [ORDER_RESET] = LIMITER_RESET};
-	return op[verb];
-}

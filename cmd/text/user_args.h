@@ -19,6 +19,4 @@ struct user_args {
 bool user_args_parse(struct user_args *, int argc, char **argv, struct buf *error);
 /* argv[0] is "user". */
 
-enum limiter_op user_args_op(enum order_verb);
-
 #endif

@@ -124,10 +124,7 @@ void user_print_json(struct buf *to, const struct limiter_order *o, int64_t queu
 
 void user_print_done(struct buf *to, const struct limiter_order *o)
 {
-	static const char *const done[] = {[LIMITER_SUSPEND] = "suspended",
-					   [LIMITER_RESUME] = "resumed",
-					   [LIMITER_RESET] = "reset"};
-	buf_printf(to, "%s %s%s%s\n", o->name, done[o->op],
+	buf_printf(to, "%s %s%s%s\n", o->name, order_done(o->op),
 		   o->stranger ? ", though nobody of that name was seen" : "",
 		   o->stranger && o->listed ? ", or is in the users' file" : "");
 }

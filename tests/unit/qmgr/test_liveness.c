@@ -364,19 +364,19 @@ static void post_order(struct note *order)
 	ev_run(asker->ev, EVRUN_NOWAIT);
 }
 
-static void order_dest(enum dest_order op, const char *name)
+static void order_dest(enum order op, const char *name)
 {
 	post_order(&dest_command_new(op, name, asker, NULL)->note);
 }
 
-static void order_provider(enum dest_order op, const char *name)
+static void order_provider(enum order op, const char *name)
 {
 	struct dest_command *c = dest_command_new(op, NULL, asker, NULL);
 	c->provider = mem_strdup(name);
 	post_order(&c->note);
 }
 
-static void order_flow(enum flow_order op, const char *name)
+static void order_flow(enum order op, const char *name)
 {
 	post_order(&flow_command_new(op, name, asker, NULL)->note);
 }
@@ -387,10 +387,11 @@ static const char *const names[NAMES] = {"a.test", "b.test", "c.test", "d0.test"
 
 static void order_any(void)
 {
+	static const enum order orders[] = {ORDER_LIST, ORDER_SUSPEND, ORDER_RESUME, ORDER_RESET};
 	if (below(4) == 0)
-		order_flow((enum flow_order)below(FLOW_RESET + 1), flows[1 + below(2)]);
+		order_flow(orders[below(4)], flows[1 + below(2)]);
 	else
-		order_dest((enum dest_order)below(DEST_RESET + 1), names[below(NAMES)]);
+		order_dest(orders[below(4)], names[below(NAMES)]);
 }
 
 static const char *text_now;
@@ -467,11 +468,11 @@ static void behave(void)
 static void make_peace(void)
 {
 	for (int i = 0; i < NAMES; i++)
-		order_dest(DEST_RESUME, names[i]);
+		order_dest(ORDER_RESUME, names[i]);
 	for (int i = 1; i < 3; i++)
-		order_flow(FLOW_RESUME, flows[i]);
-	order_dest(DEST_RESET, NULL);
-	order_provider(DEST_RESET, "p"); /* its pace may be one in minutes */
+		order_flow(ORDER_RESUME, flows[i]);
+	order_dest(ORDER_RESET, NULL);
+	order_provider(ORDER_RESET, "p"); /* its pace may be one in minutes */
 	change_settings("");
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/order.h"
+
+#include <string.h>
+
+static const struct {
+	const char *word, *done;
+} orders[] = {
+#define X(order, word, done) {word, done},
+	ORDERS(X)
+#undef X
+};
+
+bool order_changes(enum order o)
+{
+	return o != ORDER_LIST && o != ORDER_SHOW;
+}
+
+const char *order_word(enum order o)
+{
+	return orders[o].word;
+}
+
+const char *order_done(enum order o)
+{
+	return orders[o].done;
+}
+
+bool order_find(const char *word, size_t len, enum order *o)
+{
+	for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+		if (strlen(orders[i].word) == len && memcmp(orders[i].word, word, len) == 0) {
+			*o = (enum order)i;
+			return true;
+		}
+	return false;
+}
