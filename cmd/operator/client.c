@@ -103,7 +103,7 @@ static void show_progress(char *text, size_t len)
 
 /* Where an answer goes. */
 struct answer {
-	bool clean;
+	unsigned how;	  /* enum client_how */
 	bool quiet;	  /* what is for standard error is dropped */
 	struct buf *into; /* what is for standard output, or NULL */
 };
@@ -135,7 +135,7 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 		}
 		if (a->quiet && to == stderr)
 			continue;
-		if (!a->clean && isatty(fileno(to)))
+		if (!(a->how & CLIENT_CLEAN) && isatty(fileno(to)))
 			tame_text(text, n);
 		fwrite(text, 1, n, to);
 	}
@@ -143,8 +143,7 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 	return ok;
 }
 
-static int ask_at(int fd, const char *spool, int argc, char **argv, const struct answer *a,
-		  bool until_closed)
+static int ask_at(int fd, const char *spool, int argc, char **argv, const struct answer *a)
 {
 	FILE *from = fdopen(fd, "r");
 	if (!from || !send_words(fd, argc, argv, isatty(STDERR_FILENO))) {
@@ -156,7 +155,7 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 	int status = STATUS_UNREACHABLE;
 	if (!copy_answer(from, a, &status))
 		out_of_reach(spool, "it broke off its answer");
-	while (until_closed && getc(from) != EOF)
+	while ((a->how & CLIENT_UNTIL_CLOSED) && getc(from) != EOF)
 		;
 	fclose(from);
 	if (fflush(stdout) != 0 && status == STATUS_DONE)
@@ -164,22 +163,20 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 	return status;
 }
 
-static int ask_relay(const char *spool, int argc, char **argv, bool clean, bool until_closed,
-		     struct buf *into)
+static int ask_relay(const char *spool, int argc, char **argv, const struct answer *a)
 {
 	int fd = open_socket(spool);
 	if (fd < 0)
 		return out_of_reach(spool, strerror(errno));
-	return ask_at(fd, spool, argc, argv, &(struct answer){.clean = clean, .into = into},
-		      until_closed);
+	return ask_at(fd, spool, argc, argv, a);
 }
 
-int client_run(const char *conf_file, int argc, char **argv)
+int client_run(const char *conf_file, int argc, char **argv, unsigned how)
 {
 	struct conf *conf = options_conf_to_ask_at(conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status = client_ask(conf->spool, argc, argv, false);
+	int status = client_ask(conf->spool, argc, argv, how);
 	conf_unref(conf);
 	return status;
 }
@@ -192,15 +189,15 @@ static int ask_queue(struct conf *conf, int argc, char **argv, const struct answ
 		fd = offline_begin(conf, &child);
 	if (fd < 0)
 		return out_of_reach(conf->spool, strerror(why));
-	int status = ask_at(fd, conf->spool, argc, argv, a, false);
+	int status = ask_at(fd, conf->spool, argc, argv, a);
 	if (child > 0)
 		offline_end(child);
 	return status;
 }
 
-int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
+int client_ask_queue(struct conf *conf, int argc, char **argv, unsigned how)
 {
-	return ask_queue(conf, argc, argv, &(struct answer){.clean = clean});
+	return ask_queue(conf, argc, argv, &(struct answer){.how = how});
 }
 
 int client_ask_queue_into(struct conf *conf, int argc, char **argv, struct buf *to)
@@ -208,21 +205,21 @@ int client_ask_queue_into(struct conf *conf, int argc, char **argv, struct buf *
 	return ask_queue(conf, argc, argv, &(struct answer){.quiet = true, .into = to});
 }
 
-int client_ask(const char *spool, int argc, char **argv, bool until_closed)
+int client_ask(const char *spool, int argc, char **argv, unsigned how)
 {
-	return ask_relay(spool, argc, argv, false, until_closed, NULL);
+	return ask_relay(spool, argc, argv, &(struct answer){.how = how});
 }
 
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 {
-	return ask_relay(spool, argc, argv, false, false, to);
+	return ask_relay(spool, argc, argv, &(struct answer){.into = to});
 }
 
 bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
 {
 	int fd = open_socket(spool);
 	const struct answer a = {.quiet = true, .into = to};
-	return fd >= 0 && ask_at(fd, spool, argc, argv, &a, false) == STATUS_DONE;
+	return fd >= 0 && ask_at(fd, spool, argc, argv, &a) == STATUS_DONE;
 }
 
 bool client_wait(const char *spool, int most_ms)
@@ -240,9 +237,4 @@ bool client_wait(const char *spool, int most_ms)
 		nanosleep(&(struct timespec){.tv_nsec = PING_MS * 1000000L}, NULL);
 	}
 	return false;
-}
-
-int client_ask_clean(const char *spool, int argc, char **argv)
-{
-	return ask_relay(spool, argc, argv, true, false, NULL);
 }

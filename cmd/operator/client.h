@@ -11,16 +11,18 @@
 
 #include <stdbool.h>
 
-int client_ask(const char *spool, int argc, char **argv, bool until_closed);
-/* Send the words, copy the answer to stdout and stderr, return its status. until_closed: and wait
- * until the relay has closed the connection. */
+/* Bits: nothing a peer said is left as it was in the answer, and its colours reach the terminal; wait until
+ * the relay has closed the connection. */
+enum client_how { CLIENT_CLEAN = 1, CLIENT_UNTIL_CLOSED = 2 };
 
-int client_run(const char *conf_file, int argc, char **argv);
+int client_ask(const char *spool, int argc, char **argv, unsigned how);
+/* Send the words, copy the answer to stdout and stderr, return its status. */
+
+int client_run(const char *conf_file, int argc, char **argv, unsigned how);
 /* The same, of the relay of that configuration; NULL: of the one that is found by default. */
 
-int client_ask_queue(struct conf *, int argc, char **argv, bool clean);
-/* The same for orders that can be carried out without a relay (offline.h); clean: as
- * client_ask_clean(). */
+int client_ask_queue(struct conf *, int argc, char **argv, unsigned how);
+/* The same for orders that can be carried out without a relay (offline.h). */
 
 int client_ask_queue_into(struct conf *, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer, and what is for standard error
@@ -34,9 +36,5 @@ int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
 
 bool client_wait(const char *spool, int most_ms);
 /* Until a relay answers there. False: none did in that time. */
-
-int client_ask_clean(const char *spool, int argc, char **argv);
-/* The relay's own answer, in which nothing a peer said is left as it was: its colours reach the
- * terminal. */
 
 #endif

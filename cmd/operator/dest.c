@@ -43,7 +43,7 @@ int cmd_dest(int argc, char **argv)
 	bool ok = dest_args_parse(&args, argc, argv, &error);
 	int status;
 	if (!options_said(usage_of(&args), args.help, ok, &error, &status))
-		status = client_run(args.conf_file, argc, argv);
+		status = client_run(args.conf_file, argc, argv, 0);
 	buf_fini(&error);
 	return status;
 }

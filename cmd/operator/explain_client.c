@@ -27,11 +27,6 @@ int cmd_explain(int argc, char **argv)
 		json = true;
 	if (optind + 1 != argc)
 		options_wrong(&o, "explain wants one id or site");
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
 	char *words[] = {name, json ? as_json : argv[optind], argv[optind], NULL};
-	int status = client_ask(conf->spool, json ? 3 : 2, words, false);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, json ? 3 : 2, words, 0);
 }

@@ -35,7 +35,7 @@ int cmd_flow(int argc, char **argv)
 	bool ok = flow_args_parse(&args, argc, argv, &error);
 	int status;
 	if (!options_said(usage, args.help, ok, &error, &status))
-		status = client_run(args.conf_file, argc, argv);
+		status = client_run(args.conf_file, argc, argv, 0);
 	buf_fini(&error);
 	return status;
 }

@@ -26,12 +26,7 @@ int cmd_milter(int argc, char **argv)
 	optind += show || strcmp(verb, "list") == 0;
 	if (optind + 1 < argc)
 		options_wrong(&o, "milter takes no argument %s", argv[optind + 1]);
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
 	char *words[4] = {"milter", json ? "--json" : show ? "show" : "list", NULL, NULL};
 	words[2] = optind < argc ? argv[optind] : NULL;
-	int status = client_ask_clean(conf->spool, words[2] ? 3 : 2, words);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, words[2] ? 3 : 2, words, CLIENT_CLEAN);
 }

@@ -70,7 +70,8 @@ int cmd_node(int argc, char **argv)
 		words[n++] = "--json";
 	bool drain = strcmp(words[1], "drain") == 0;
 	bool leave = strcmp(words[1], "leave") == 0;
-	int status = leave ? leave_others(conf) : client_ask(conf->spool, n, words, drain);
+	int status = leave ? leave_others(conf)
+			   : client_ask(conf->spool, n, words, drain ? CLIENT_UNTIL_CLOSED : 0);
 	conf_unref(conf);
 	return status;
 }

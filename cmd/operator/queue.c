@@ -115,7 +115,7 @@ static int ask_relay(struct conf *conf, const struct queue_args *args, int argc,
 		fprintf(stderr, "sluice: these are too many ids for one order: %d\n", w.nown);
 		status = STATUS_USAGE;
 	} else {
-		status = client_ask_queue(conf, w.n, w.of, false);
+		status = client_ask_queue(conf, w.n, w.of, 0);
 	}
 	words_free(&w);
 	return status;

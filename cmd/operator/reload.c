@@ -24,7 +24,7 @@ int cmd_reload(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[] = {"reload", NULL};
-	int status = client_ask(conf->spool, 1, words, false);
+	int status = client_ask(conf->spool, 1, words, 0);
 	conf_unref(conf);
 	return status;
 }

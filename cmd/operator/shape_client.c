@@ -51,7 +51,7 @@ static int ask_relay(struct conf *conf, const struct shape_args *args, int argc,
 	if (terminal && args->batch > 0)
 		words[n++] = redraw;
 	memcpy(words + n, argv + 1, (size_t)(argc - 1) * sizeof *words);
-	int status = client_ask_queue(conf, n + argc - 1, words, true);
+	int status = client_ask_queue(conf, n + argc - 1, words, CLIENT_CLEAN);
 	free(words);
 	return status;
 }

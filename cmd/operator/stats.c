@@ -31,10 +31,5 @@ int cmd_stats(int argc, char **argv)
 			words[1] = option == OPTION_JSON ? as_json : whole;
 	if (optind < argc)
 		options_wrong(&o, "stats takes no argument %s", argv[optind]);
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
-	int status = client_ask(conf->spool, words[1] ? 2 : 1, words, false);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, words[1] ? 2 : 1, words, 0);
 }

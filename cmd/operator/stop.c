@@ -50,12 +50,7 @@ int cmd_stop(int argc, char **argv)
 		options_wrong(&o, "stop takes no argument %s", argv[optind]);
 	if (most_ms && !drain)
 		options_wrong(&o, "--timeout goes with --drain");
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
 	char limit[32], *words[] = {"stop", "--drain", limit, NULL};
 	snprintf(limit, sizeof limit, "%" PRId64, most_ms);
-	int status = client_ask(conf->spool, drain ? 3 : 1, words, true);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, drain ? 3 : 1, words, CLIENT_UNTIL_CLOSED);
 }

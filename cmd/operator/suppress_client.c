@@ -41,11 +41,6 @@ int cmd_suppress(int argc, char **argv)
 		options_wrong(&o, "suppress wants no more than one address");
 	if (order[0] != 'l' && !*address)
 		options_wrong(&o, "%s wants an address", order);
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
 	char *words[] = {name, order, address, json ? as_json : NULL, NULL};
-	int status = client_ask_clean(conf->spool, json ? 4 : 3, words);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, json ? 4 : 3, words, CLIENT_CLEAN);
 }

@@ -27,7 +27,7 @@ int cmd_user(int argc, char **argv)
 	bool ok = user_args_parse(&args, argc, argv, &error);
 	int status;
 	if (!options_said(usage, args.order.help, ok, &error, &status))
-		status = client_run(args.order.conf_file, argc, argv);
+		status = client_run(args.order.conf_file, argc, argv, 0);
 	buf_fini(&error);
 	return status;
 }

@@ -35,12 +35,7 @@ int cmd_verify(int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		options_wrong(&o, "verify wants one address");
-	struct conf *conf = options_conf_to_ask(&o);
-	if (!conf)
-		return STATUS_REFUSED;
 	char *words[] = {name, argv[optind], from_word, from, as_json, NULL};
 	words[4] = json ? as_json : NULL;
-	int status = client_ask(conf->spool, json ? 5 : 4, words, false);
-	conf_unref(conf);
-	return status;
+	return client_run(o.conf_file, json ? 5 : 4, words, 0);
 }
