@@ -93,13 +93,6 @@ void sts_trace_print(struct buf *to, const struct sts_ask *a)
 		buf_printf(to, "    mx %s\n", p->mx[i]);
 }
 
-static void json_moment(struct buf *to, const char *name, int64_t ms)
-{
-	buf_printf(to, "\"%s\":\"", name);
-	moment_put(to, ms, true);
-	buf_puts(to, "\",");
-}
-
 void sts_trace_json(struct buf *to, const struct sts_ask *a)
 {
 	const struct sts_policy *p = a->policy;
@@ -107,8 +100,8 @@ void sts_trace_json(struct buf *to, const struct sts_ask *a)
 	json_put_text(to, "mode", p ? sts_mode_word(p->mode) : NULL);
 	json_put_text(to, "id", p ? a->id : NULL);
 	if (p) {
-		json_moment(to, "fetched", a->fetched_ms);
-		json_moment(to, "ends", a->ends_ms);
+		json_put_moment(to, "fetched", a->fetched_ms);
+		json_put_moment(to, "ends", a->ends_ms);
 	}
 	json_put_text(to, "record", *a->record ? a->record : NULL);
 	json_put_text(to, "result", sts_outcome_word(a->outcome));

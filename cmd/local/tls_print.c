@@ -173,13 +173,6 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	buf_fini(&says);
 }
 
-static void json_moment(struct buf *to, const char *name, int64_t wall_ms)
-{
-	buf_printf(to, "\"%s\":\"", name);
-	moment_put(to, wall_ms, true);
-	buf_puts(to, "\",");
-}
-
 static void json_certificates(struct buf *to, const struct tls_probe *p)
 {
 	buf_puts(to, "\"chain\":[");
@@ -191,7 +184,7 @@ static void json_certificates(struct buf *to, const struct tls_probe *p)
 		json_put_text(to, "issuer", c->issuer);
 		json_put_text(to, "names", c->names);
 		json_put_text(to, "key", c->key);
-		json_moment(to, "until", c->until_ms);
+		json_put_moment(to, "until", c->until_ms);
 		json_put_text(to, "sha256", c->fingerprint);
 		json_put_end(to, '}');
 		buf_puts(to, ",");

@@ -5,25 +5,15 @@
 
 enum { NAME_MAX_BYTES = 4095 };
 
-/* Names end up in a text with lines and tabs. */
-static bool good_name(const char *name)
-{
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return false;
-	return strlen(name) <= NAME_MAX_BYTES;
-}
-
 bool dest_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)
 {
 	if (!order_args_parse(a, argc, argv, "a site or a host", error) ||
 	    !order_args_on_nodes(a, error))
 		return false;
-	if ((a->name && !good_name(a->name)) ||
-	    (a->provider && (!*a->provider || !good_name(a->provider)))) {
+	if ((a->name && !order_args_name(a->name, NAME_MAX_BYTES)) ||
+	    (a->provider && (!*a->provider || !order_args_name(a->provider, NAME_MAX_BYTES)))) {
 		buf_puts(error, "dest: that is no name");
 		return false;
 	}
 	return true;
 }
-

@@ -7,15 +7,6 @@
 
 enum { NAME_MAX_BYTES = 1000 };
 
-/* Names end up in a text with lines and tabs. */
-static bool good_name(const char *name)
-{
-	for (const char *p = name; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return false;
-	return strlen(name) <= NAME_MAX_BYTES;
-}
-
 /* "flow", and the name of the one that is wanted. */
 char *flow_args_question(const char *name)
 {
@@ -26,7 +17,8 @@ bool flow_args_asked(const char *question, const char **name)
 {
 	size_t len = strcspn(question, " ");
 	*name = question[len] ? question + len + 1 : NULL;
-	return len == 4 && memcmp(question, "flow", 4) == 0 && (!*name || good_name(*name));
+	return len == 4 && memcmp(question, "flow", 4) == 0 &&
+	       (!*name || order_args_name(*name, NAME_MAX_BYTES));
 }
 
 bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)
@@ -35,10 +27,9 @@ bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 		return false;
 	if (a->tabs || a->provider)
 		buf_printf(error, "there is no option --%s", a->tabs ? "tabs" : "provider");
-	else if (a->name && !good_name(a->name))
+	else if (a->name && !order_args_name(a->name, NAME_MAX_BYTES))
 		buf_puts(error, "flow: that is no name");
 	else
 		return true;
 	return false;
 }
-

@@ -2,6 +2,7 @@
 #include "cmd/text/json_put.h"
 
 #include "base/log.h"
+#include "cmd/text/moment.h"
 
 #include <inttypes.h>
 
@@ -23,6 +24,13 @@ void json_put_number(struct buf *to, const char *name, int64_t n)
 void json_put_flag(struct buf *to, const char *name, bool is)
 {
 	buf_printf(to, "\"%s\":%s,", name, is ? "true" : "false");
+}
+
+void json_put_moment(struct buf *to, const char *name, int64_t wall_ms)
+{
+	buf_printf(to, "\"%s\":\"", name);
+	moment_put(to, wall_ms, true);
+	buf_puts(to, "\",");
 }
 
 void json_put_end(struct buf *to, char bracket)

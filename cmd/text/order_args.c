@@ -59,7 +59,8 @@ static bool take_name(struct order_args *a, const char *command, const char *wor
 		      const char *named, struct buf *error)
 {
 	if (a->name || !*word) {
-		buf_printf(error, "%s %s: name %s, and one only", command, order_word(a->verb), named);
+		buf_printf(error, "%s %s: name %s, and one only", command, order_word(a->verb),
+			   named);
 		return false;
 	}
 	a->name = word;
@@ -100,6 +101,14 @@ static bool check_order(struct order_args *a, const char *command, const char *n
 	else
 		return true;
 	return false;
+}
+
+bool order_args_name(const char *name, size_t most)
+{
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			return false;
+	return strlen(name) <= most;
 }
 
 bool order_args_on_nodes(const struct order_args *a, struct buf *error)

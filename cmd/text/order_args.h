@@ -31,6 +31,9 @@ bool order_args_parse(struct order_args *, int argc, char **argv, const char *na
 		      struct buf *error);
 /* argv[0] is the command. Without a verb it is list, of all or of what is named. named: what an order needs, as "a login". */
 
+bool order_args_name(const char *name, size_t most);
+/* May it be a name, of so many bytes at most? Names end up in a text with lines and tabs. */
+
 bool order_args_on_nodes(const struct order_args *, struct buf *error);
 /* False: what is listed is this node's only, and --cluster wants a list of all nodes. */
 
