@@ -31,6 +31,11 @@ int64_t dice_between(struct dice *d, int64_t low, int64_t high)
 	return low + (int64_t)(dice_part(d) * (double)(high - low + 1));
 }
 
+double dice_log_between(struct dice *d, double low, double high)
+{
+	return low * pow(high / low, dice_part(d));
+}
+
 bool dice_happens(struct dice *d, double chance)
 {
 	return chance > 0 && dice_part(d) < chance;

@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -20,11 +19,6 @@ enum {
 	LASTS_LEAST_S = 30,
 	LASTS_MOST_S = 3 * 3600
 };
-
-static double log_between(struct dice *d, double low, double high)
-{
-	return low * pow(high / low, dice_part(d));
-}
 
 static const struct unit {
 	const char *name;
@@ -36,7 +30,7 @@ static int64_t write_bucket(struct dice *d, const struct unit *u, int64_t events
 			    struct buf *what)
 {
 	bool at_once = dice_happens(d, 0.25), has_room = dice_happens(d, 0.7);
-	int64_t room = at_once || !has_room ? events : (int64_t)(log_between(d, 1, 300) + 0.5);
+	int64_t room = at_once || !has_room ? events : (int64_t)(dice_log_between(d, 1, 300) + 0.5);
 	buf_printf(to, "\tbucket = \"%" PRId64 "/%s\"\n\tbucket_room = %" PRId64 "\n", events,
 		   u->name, room);
 	buf_printf(what, "%" PRId64 "/%s, room %" PRId64, events, u->name, room);
@@ -51,7 +45,7 @@ static int64_t write_bucket(struct dice *d, const struct unit *u, int64_t events
 static void write_arrivals(struct dice *d, double a_second, int64_t room, struct buf *to,
 			   struct buf *what)
 {
-	double beyond = a_second * log_between(d, LASTS_LEAST_S, LASTS_MOST_S);
+	double beyond = a_second * dice_log_between(d, LASTS_LEAST_S, LASTS_MOST_S);
 	beyond = beyond < BEYOND_MOST ? beyond : BEYOND_MOST;
 	beyond = beyond > BEYOND_LEAST ? beyond : BEYOND_LEAST;
 	if (beyond < a_second * LASTS_LEAST_S)
@@ -64,7 +58,7 @@ static void write_arrivals(struct dice *d, double a_second, int64_t room, struct
 		buf_printf(what, "; %.0f at once", messages);
 		return;
 	}
-	double times = log_between(d, 0.5, 5);
+	double times = dice_log_between(d, 0.5, 5);
 	int64_t an_hour = (int64_t)(times * a_second * 3600 + 0.5);
 	buf_printf(to, "\tdistribution = \"poisson\"\n\trate = \"%" PRId64 "/h\"\n}\n",
 		   an_hour > 0 ? an_hour : 1);
@@ -76,8 +70,8 @@ void sweep_buckets_write(uint64_t seed, bool pace, struct buf *to, struct buf *w
 	struct dice d;
 	dice_init(&d, seed, "buckets");
 	const struct unit *u = &units[dice_between(&d, 0, 2)];
-	int64_t events = (int64_t)(log_between(&d, u->least, u->most) + 0.5);
-	double trip_ms = log_between(&d, 0.1, 100), work_ms = log_between(&d, 1, 100);
+	int64_t events = (int64_t)(dice_log_between(&d, u->least, u->most) + 0.5);
+	double trip_ms = dice_log_between(&d, 0.1, 100), work_ms = dice_log_between(&d, 1, 100);
 	buf_printf(to,
 		   "simulation {\n\tseed = %" PRIu64
 		   "\n\tduration = 1d\n\tpatience = 1d\n\tdns_latency = 1ms\n}\n"

@@ -6,23 +6,17 @@
 #include "sim/dice.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 enum { MESSAGES_LEAST = 30, MESSAGES_MOST = 1000, LASTS_S = 600 };
 
-static double log_between(struct dice *d, double low, double high)
-{
-	return low * pow(high / low, dice_part(d));
-}
-
 static int64_t log_whole(struct dice *d, double low, double high)
 {
-	return (int64_t)(log_between(d, low, high) + 0.5);
+	return (int64_t)(dice_log_between(d, low, high) + 0.5);
 }
 
 static void write_arrivals(struct dice *d, struct buf *to, struct buf *what)
 {
-	double a_minute = log_between(d, 1, 60 * 300);
+	double a_minute = dice_log_between(d, 1, 60 * 300);
 	double messages = a_minute * LASTS_S / 60;
 	messages = messages < MESSAGES_LEAST ? MESSAGES_LEAST : messages;
 	messages = messages > MESSAGES_MOST ? MESSAGES_MOST : messages;
@@ -94,15 +88,15 @@ static void write_host(struct dice *d, const char *name, struct buf *to, struct 
 {
 	static const int depths[] = {1, 2, 17, 17};
 	int depth = depths[dice_between(d, 0, 3)];
-	double trip_ms = log_between(d, 0.1, 300), work_ms = log_between(d, 1, 5000);
-	double greeting_ms = 2 * trip_ms + log_between(d, 1, 300);
+	double trip_ms = dice_log_between(d, 0.1, 300), work_ms = dice_log_between(d, 1, 5000);
+	double greeting_ms = 2 * trip_ms + dice_log_between(d, 1, 300);
 	buf_printf(to,
 		   "host \"%s\" {\n\tconnect = %.0fms\n\tgreeting = %.0fms\n\tround_trip = %.0fms\n"
 		   "\ttransaction = %.0fms\n\tdepth = %d\n",
 		   name, trip_ms, greeting_ms, (depth > 1 ? 2 : 4) * trip_ms, work_ms, depth);
 	buf_printf(what, "; r %.1f s %.0f ms depth %d", trip_ms, work_ms, depth);
 	if (dice_happens(d, 0.3)) {
-		double part = log_between(d, 0.01, 0.3);
+		double part = dice_log_between(d, 0.01, 0.3);
 		buf_printf(to, "\trefused = \"%.3f\"\n", part);
 		buf_printf(what, ", refuses %.0f %%", 100 * part);
 	}
