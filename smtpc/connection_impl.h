@@ -61,6 +61,11 @@ struct connection {
 	const char *tls;	/* the policy of its host: that, open's, or the transport's */
 };
 
+static inline bool connection_by_dane(const struct connection *c)
+{
+	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
+}
+
 void connection_keep_to(struct connection *, int64_t messages);
 /* The connection is given no more than so many in all. */
 

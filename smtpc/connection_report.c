@@ -9,11 +9,6 @@
 
 enum { RECORDS_MAX = 20 };
 
-static bool by_dane(const struct connection *c)
-{
-	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
-}
-
 /* There are TLSA records, and none that can be used; nor is there MTA-STS instead. */
 static bool by_useless_records(const struct connection *c)
 {
@@ -64,7 +59,7 @@ static void post_result(const struct connection *c, enum tls_result_type type, c
 {
 	const struct tls_subject *of = c->open->subject;
 	struct tls_result *r = tls_result_new(of, type, reason);
-	if (by_dane(c) || by_useless_records(c))
+	if (connection_by_dane(c) || by_useless_records(c))
 		of_records(r, c->open->dane);
 	r->mx = mem_strdup(c->open->host);
 	r->address = c->open->address;
@@ -82,12 +77,12 @@ void connection_report_shaken(const struct connection *c, enum tls_verified veri
 			      const char *reason)
 {
 	/* A policy that only our own configuration demands is nobody's business. */
-	bool demanded = by_dane(c) || tls_policy_sts(c->tls);
+	bool demanded = connection_by_dane(c) || tls_policy_sts(c->tls);
 	if (by_useless_records(c))
 		connection_report(c, TLS_RESULT_TLSA_INVALID, "no TLSA record of it can be used");
 	else if (!demanded || verified >= TLS_VERIFIED_MATCHED)
 		connection_report(c, TLS_RESULT_SUCCESS, NULL);
-	else if (by_dane(c))
+	else if (connection_by_dane(c))
 		connection_report(c, dane_fault_of(c), reason);
 	else
 		connection_report(c, sts_fault_of(c, verified), reason);

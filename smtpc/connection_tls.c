@@ -24,11 +24,6 @@ static char *session_key(const struct connection *c)
 			  from ? from->title : "");
 }
 
-static bool by_dane(const struct connection *c)
-{
-	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
-}
-
 static const struct conf_list *groups_of(const struct connection *c)
 {
 	return c->open->conf ? &c->open->conf->tls.groups : NULL;
@@ -96,7 +91,8 @@ static void on_message(void *owner, bool sent, const void *bytes, size_t len)
 void connection_start_tls(struct connection *c)
 {
 	SSL_SESSION *session = find_session(c);
-	const char *name = by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
+	const char *name =
+		connection_by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
 	c->handshaking = true;
 	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(name), session);
 	SSL_SESSION_free(session);
@@ -108,7 +104,7 @@ void connection_start_tls(struct connection *c)
 	tls_groups_offer(ssl, groups_of(c), c->small); /* or the default */
 	tls_demand(ssl, tls_policy_level(c->tls),
 		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
-	if (by_dane(c))
+	if (connection_by_dane(c))
 		tls_dane_prepare(ssl, c->open->dane); /* or nothing fits */
 	if (c->open->transport->identity)
 		tls_show_identity(ssl, c->open->transport->identity);
@@ -162,8 +158,9 @@ static void log_tls(const struct connection *c, enum tls_verified verified, cons
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
 		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
 		  done ? text_or_none(SSL_get_cipher_name(ssl)) : NULL, "group",
-		  done ? tls_groups_negotiated(ssl) : NULL, "policy", by_dane(c) ? "dane" : c->tls,
-		  "resumed", done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
+		  done ? tls_groups_negotiated(ssl) : NULL, "policy",
+		  connection_by_dane(c) ? "dane" : c->tls, "resumed",
+		  done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
 		  tls_verified_word(verified), "tlsa", record, "reason", reason, NULL);
 }
 
@@ -186,7 +183,7 @@ static enum tls_verified verify_host(const struct connection *c, struct buf *rec
 				     struct buf *why, struct buf *untold)
 {
 	bool demanded = tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY;
-	if (by_dane(c))
+	if (connection_by_dane(c))
 		return tls_dane_verify(stream_ssl(c->stream), record, why) ? TLS_VERIFIED_DANE
 									   : TLS_VERIFIED_NONE;
 	if (!demanded && !tls_policy_sts(c->tls))
