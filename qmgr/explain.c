@@ -56,17 +56,12 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	return row;
 }
 
-static int64_t wall_ms(const struct destdb *db, int64_t steady_ms)
-{
-	return clock_wall_ms() + steady_ms - destdb_now_ms(db);
-}
-
 static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
 {
 	struct ladder l = ladder_of(s, p);
 	row->constraint = l.constraint;
 	row->limit = l.limit;
-	row->until_ms = l.until_ms ? wall_ms(s->db, l.until_ms) : 0;
+	row->until_ms = l.until_ms ? destdb_wall_ms(s->db, l.until_ms) : 0;
 	row->parked = s->parked.parked;
 }
 
@@ -248,8 +243,9 @@ static void explain_site(struct explain_question *x, const struct site *s)
 	} else if (s->health != SITE_ALIVE) {
 		row->constraint = of_health[s->health];
 		row->until_ms = s->health == SITE_SUSPENDED ? suspend_site_until_ms(s->db, s)
-				: site_down_until_ms(s)	    ? wall_ms(s->db, site_down_until_ms(s))
-							    : 0;
+				: site_down_until_ms(s)
+					? destdb_wall_ms(s->db, site_down_until_ms(s))
+					: 0;
 	} else if (s->busy > 0) {
 		row->constraint = CONSTRAINT_SENDING;
 	}

@@ -67,6 +67,7 @@
 #ifndef QMGR_DEST_DESTDB_H
 #define QMGR_DEST_DESTDB_H
 
+#include "base/clock.h"
 #include "qmgr/dest/edges.h"
 #include "qmgr/dest/host.h"
 #include "qmgr/dest/site_hour.h"
@@ -154,6 +155,12 @@ void destdb_collect(struct destdb *); /* the records of what nobody has asked fo
 static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of this wake-up */
 {
 	return scheduler_now_ms(db->sched);
+}
+
+/* A time of the steady clock on the wall clock. */
+static inline int64_t destdb_wall_ms(const struct destdb *db, int64_t steady_ms)
+{
+	return clock_wall_ms() + steady_ms - destdb_now_ms(db);
 }
 
 struct host *destdb_get(struct destdb *, const struct transport *, const union address *,

@@ -37,24 +37,19 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 	return r;
 }
 
-static int64_t wall_of(const struct destdb *db, int64_t steady_ms)
-{
-	return clock_wall_ms() + steady_ms - destdb_now_ms(db);
-}
-
 static void keep_pace(struct remembered *r, const struct destdb *db, const struct site_pace *p)
 {
 	verdict_unref(r->why);
 	r->pace = learnt_pace_rate(&p->learnt);
 	r->since_ms = p->since_ms;
-	r->refused_ms = wall_of(db, p->learnt.refused_ms);
+	r->refused_ms = destdb_wall_ms(db, p->learnt.refused_ms);
 	r->why = verdict_ref(p->why);
 }
 
 static void keep_bar(struct remembered *r, const struct destdb *db, const struct source_bar *b)
 {
 	bool kept = source_bar_kept(b, destdb_now_ms(db));
-	r->shut_ms = kept ? wall_of(db, b->until_ms) : 0;
+	r->shut_ms = kept ? destdb_wall_ms(db, b->until_ms) : 0;
 	r->shut_for_ms = kept ? b->wait_ms : 0;
 }
 
