@@ -17,6 +17,7 @@
 #include "base/loop.h"
 #include "base/sts_policy.h"
 
+/* STS_SAVE: a text_note for main, with policies that are kept over restarts, as sts/sts_text.h has them. */
 enum sts_note { STS_ASK = NOTES_FROM(NOTES_OF_STS_ASK), STS_ANSWER, STS_SAVE };
 
 /* X(outcome of a look, its word, sentence) */
@@ -56,11 +57,5 @@ struct sts_ask *sts_ask_new(const char *domain, struct loop *reply_to, void *own
 void sts_ask_free(struct sts_ask **);
 
 const char *sts_outcome_word(enum sts_outcome);
-
-/* Policies that are kept over restarts, for main: text as sts/sts_text.h has it. */
-struct sts_save {
-	struct note note;
-	char *text;
-};
 
 #endif

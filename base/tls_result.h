@@ -18,6 +18,7 @@
 
 enum { TLS_REPORT_FROM_SIZE = 340 };
 
+/* TLS_RESULTS_SAVE: a text_note for main, with results that are kept over restarts, as tlsrpt/tlsrpt_text.h has them. */
 enum tls_result_note { TLS_RESULT = NOTES_FROM(NOTES_OF_TLS_RESULT), TLS_RESULTS_SAVE };
 
 /* X(type, its word) */
@@ -91,11 +92,5 @@ struct tls_result *tls_result_new(const struct tls_subject *, enum tls_result_ty
 /* Of this domain under its MTA-STS policy, or none: to be completed, and posted to subject->to. */
 
 void tls_result_free(struct tls_result **);
-
-/* Results that are kept over restarts, for main: text as tlsrpt/tlsrpt_text.h has it. */
-struct tls_results_save {
-	struct note note;
-	char *text;
-};
 
 #endif

@@ -38,7 +38,7 @@
 enum cluster_note {
 	CLUSTER_ORDER = NOTES_FROM(NOTES_OF_CLUSTER),
 	CLUSTER_APPLY,
-	CLUSTER_SAVE,
+	CLUSTER_SAVE, /* a text_note: which orders this node has carried out */
 	CLUSTER_VIEW,
 	CLUSTER_INQUIRY,
 	CLUSTER_ASKED,
@@ -74,12 +74,6 @@ struct cluster_order {
 struct cluster_order *cluster_order_new(enum cluster_kind, enum order verb, const char *name,
 					struct loop *reply_to, void *owner);
 void cluster_order_free(struct cluster_order **);
-
-/* Which orders this node has carried out, to be kept. */
-struct cluster_save {
-	struct note note;
-	char *text;
-};
 
 /* All nodes that are known, this one too, by name. */
 struct cluster_view {

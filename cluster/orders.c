@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
+#include "base/text_note.h"
 
 #include <inttypes.h>
 #include <openssl/rand.h>
@@ -100,10 +101,9 @@ void cluster_order_free(struct cluster_order **op)
 
 static void save_progress(const struct orders *o)
 {
-	struct cluster_save *note = mem_zalloc(sizeof *note);
-	note->note.type = CLUSTER_SAVE;
-	note->text = mem_printf("%s %" PRId64 " %s\n", o->id, o->done, o->mark);
-	loop_post(o->main, &note->note);
+	struct buf text = {0};
+	buf_printf(&text, "%s %" PRId64 " %s\n", o->id, o->done, o->mark);
+	loop_post(o->main, text_note_new(CLUSTER_SAVE, &text));
 }
 
 static int find_kind(const char *text, size_t len)

@@ -2,6 +2,7 @@
 #include "events/events.h"
 
 #include "base/clock.h"
+#include "base/conf_note.h"
 #include "base/event_line.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -22,11 +23,6 @@ enum {
 
 /* Each wake-up for one event would cost more than the event. */
 static const double GATHER_SECONDS = 0.02;
-
-struct conf_note {
-	struct note note;
-	struct conf *conf;
-};
 
 struct events {
 	struct loop *loop;
@@ -168,14 +164,14 @@ static void receive_note(void *owner, struct note *note)
 	switch (note->type) {
 	case EVENT_LINE:
 		add_lines(e, event->line, event->len, count_lines(event->line, event->len));
+		free(note);
 		break;
 	case EVENTS_CONF:
-		use_conf(e, ((struct conf_note *)note)->conf);
+		use_conf(e, conf_note_take(note));
 		break;
 	default:
 		assert(0 && "a note that events does not know");
 	}
-	free(note);
 }
 
 static void received_all(void *owner)
@@ -202,10 +198,7 @@ void events_start(struct events *e)
 
 void events_reload(struct events *e, struct conf *conf)
 {
-	struct conf_note *note = mem_zalloc(sizeof *note);
-	note->note.type = EVENTS_CONF;
-	note->conf = conf_ref(conf);
-	loop_post(e->loop, &note->note);
+	conf_note_post(e->loop, EVENTS_CONF, conf);
 }
 
 struct loop *events_loop(struct events *e)

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* DEST_SAVE: a text_note, as qmgr/dest/destdb_text.h has it. */
 enum dest_note { DEST_COMMAND = NOTES_FROM(NOTES_OF_DEST), DEST_SAVE };
 
 struct dest_host {
@@ -106,11 +107,6 @@ struct dest_command {
 	struct dest_host *host;
 	int nsuspended; /* names that are suspended, of all */
 	struct dest_suspended *suspended;
-};
-
-struct dest_save {
-	struct note note;
-	char *text;
 };
 
 struct dest_command *dest_command_new(enum order, const char *name, struct loop *reply_to,

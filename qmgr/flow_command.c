@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text_note.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/sched/claim.h"
@@ -139,13 +140,9 @@ void flow_save(struct qmgr *q)
 {
 	if (!q->tallies.changed || !q->db.edges.to_main)
 		return;
-	struct flow_save *note = mem_zalloc(sizeof *note);
 	struct buf text = {0};
 	flow_tallies_write(&q->tallies, &text);
-	note->note.type = FLOW_SAVE;
-	note->text = mem_strdup(buf_cstr(&text));
-	buf_fini(&text);
-	q->db.edges.to_main(q->db.edges.context, &note->note);
+	q->db.edges.to_main(q->db.edges.context, text_note_new(FLOW_SAVE, &text));
 	q->tallies.changed = false;
 }
 

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* FLOW_SAVE: a text_note, as flow_tallies_write() has it. */
 enum flow_note { FLOW_COMMAND = NOTES_FROM(NOTES_OF_FLOW), FLOW_SAVE };
 
 /* Recipients, see flow_tally.h; in doubt counts as deferred. */
@@ -52,11 +53,6 @@ struct flow_command {
 	int64_t sending; /* of all flows */
 	int nrow;
 	struct flow_row *row; /* by name */
-};
-
-struct flow_save {
-	struct note note;
-	char *text; /* as flow_tallies_write() has it */
 };
 
 struct flow_command *flow_command_new(enum order, const char *name, struct loop *reply_to,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/qmgr.h"
 
+#include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/sharing.h"
 #include "qmgr/delivery_event.h"
@@ -25,11 +26,6 @@
 #include <stdlib.h>
 
 enum { QMGR_CONF = NOTES_FROM(NOTES_OF_QMGR_ITSELF), QMGR_REST };
-
-struct conf_note {
-	struct note note;
-	struct conf *conf;
-};
 
 static void give_credit(struct qmgr *q)
 {
@@ -187,8 +183,7 @@ static void receive_note(void *owner, struct note *note)
 		free(note);
 		break;
 	case QMGR_CONF:
-		apply_conf(q, ((struct conf_note *)note)->conf);
-		free(note);
+		apply_conf(q, conf_note_take(note));
 		break;
 	default:
 		assert(0 && "a note that qmgr does not know");
@@ -300,10 +295,7 @@ void qmgr_bind_early(struct qmgr *q, void (*bind)(void *context, struct peer *))
 
 void qmgr_reload(struct qmgr *q, struct conf *conf)
 {
-	struct conf_note *note = mem_zalloc(sizeof *note);
-	note->note.type = QMGR_CONF;
-	note->conf = conf_ref(conf);
-	loop_post(q->sched.loop, &note->note);
+	conf_note_post(q->sched.loop, QMGR_CONF, conf);
 }
 
 void qmgr_free(struct qmgr **qp)

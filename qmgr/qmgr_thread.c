@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text_note.h"
 #include "qmgr/delivered.h"
 #include "qmgr/dest/congestion.h"
 #include "qmgr/dest/destdb_text.h"
@@ -116,13 +117,9 @@ void qmgr_thread_save(struct qmgr *q)
 {
 	if (!q->db.learnt || !q->db.edges.to_main)
 		return;
-	struct dest_save *note = mem_zalloc(sizeof *note);
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	destdb_write(&q->db, &text);
-	note->note.type = DEST_SAVE;
-	note->text = buf_steal(&text, NULL);
-	q->db.edges.to_main(q->db.edges.context, &note->note);
+	q->db.edges.to_main(q->db.edges.context, text_note_new(DEST_SAVE, &text));
 	q->db.learnt = false;
 }
 

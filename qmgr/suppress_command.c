@@ -6,6 +6,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/text_note.h"
 #include "qmgr/qmgr_thread.h"
 
 #include <assert.h>
@@ -98,13 +99,9 @@ void suppress_save(struct qmgr *q)
 {
 	if (!q->suppressed.changed || !q->db.edges.to_main)
 		return;
-	struct suppress_save *note = mem_zalloc(sizeof *note);
 	struct buf text = {0};
-	note->note.type = SUPPRESS_SAVE;
 	suppressed_write(&q->suppressed, &text);
-	note->text = mem_strdup(buf_cstr(&text));
-	buf_fini(&text);
-	q->db.edges.to_main(q->db.edges.context, &note->note);
+	q->db.edges.to_main(q->db.edges.context, text_note_new(SUPPRESS_SAVE, &text));
 	q->suppressed.changed = false;
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* SUPPRESS_SAVE: a text_note, as suppressed_write() has it. */
 enum suppress_note { SUPPRESS_COMMAND = NOTES_FROM(NOTES_OF_SUPPRESS), SUPPRESS_SAVE };
 
 enum suppress_order { SUPPRESS_LIST, SUPPRESS_ADD, SUPPRESS_FORGET };
@@ -34,11 +35,6 @@ struct suppress_command {
 	bool off;
 	int found; /* listed, added or forgotten */
 	struct suppress_row *row;
-};
-
-struct suppress_save {
-	struct note note;
-	char *text;
 };
 
 struct suppress_command *suppress_command_new(enum suppress_order, const char *address,

@@ -2,9 +2,11 @@
 #include "smtpd/limiter.h"
 
 #include "base/clock.h"
+#include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/sharing.h"
 #include "base/tables.h"
+#include "base/text_note.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -24,11 +26,6 @@ struct limiter {
 	struct clients *clients; /* that share rates, or NULL */
 	struct timer top;	 /* runs while what watchers were told last is old */
 	struct timer figures;	 /* runs while what was saved last is old */
-};
-
-struct limiter_conf {
-	struct note note;
-	struct conf *conf; /* a reference */
 };
 
 struct limiter_event *limiter_event_new(enum limiter_note type, const char *login, uint32_t nrcpt)
@@ -231,21 +228,12 @@ static void touch_figures(struct limiter *l)
 		loop_timer_in(l->loop, &l->figures, LIMITER_FIGURES_MS);
 }
 
-static void post_saved(const struct limiter *l, enum limiter_note type, struct buf *text)
-{
-	struct limiter_save *s = mem_zalloc(sizeof *s);
-	s->note.type = (int)type;
-	s->text = mem_strdup(buf_cstr(text));
-	buf_fini(text);
-	loop_post(l->saver, &s->note);
-}
-
 static void save_figures(void *owner)
 {
 	const struct limiter *l = owner;
 	struct buf text = {0};
 	limits_write(&l->limits, &text);
-	post_saved(l, LIMITER_FIGURES, &text);
+	loop_post(l->saver, text_note_new(LIMITER_FIGURES, &text));
 }
 
 static void save_suspended(const struct limiter *l)
@@ -254,7 +242,7 @@ static void save_suspended(const struct limiter *l)
 	for (const struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next)
 		if (r->suspended)
 			buf_printf(&text, "%s\n", r->name);
-	post_saved(l, LIMITER_SAVE, &text);
+	loop_post(l->saver, text_note_new(LIMITER_SAVE, &text));
 }
 
 /* --- what is asked */
@@ -398,7 +386,6 @@ static void hear_parts(struct limiter *l, struct sharing_parts *p)
 static void receive_note(void *owner, struct note *note)
 {
 	struct limiter *l = owner;
-	struct limiter_conf *c;
 	switch (note->type) {
 	case LIMITER_ASK:
 		judge_question(l, (struct limiter_question *)note);
@@ -418,10 +405,7 @@ static void receive_note(void *owner, struct note *note)
 		break;
 	default:
 		assert(note->type == LIMITER_CONF);
-		c = (struct limiter_conf *)note;
-		conf_unref(l->conf);
-		l->conf = c->conf;
-		free(c);
+		conf_note_use(note, &l->conf);
 	}
 }
 
@@ -494,10 +478,7 @@ void limiter_start(struct limiter *l)
 
 void limiter_reload(struct limiter *l, struct conf *conf)
 {
-	struct limiter_conf *c = mem_zalloc(sizeof *c);
-	c->note.type = LIMITER_CONF;
-	c->conf = conf_ref(conf);
-	loop_post(l->loop, &c->note);
+	conf_note_post(l->loop, LIMITER_CONF, conf);
 }
 
 void limiter_stop(struct limiter *l)

@@ -32,9 +32,9 @@ enum limiter_note {
 	LIMITER_FAILED,
 	LIMITER_ORDER,
 	LIMITER_CONF,
-	LIMITER_SAVE,
+	LIMITER_SAVE, /* a text_note: a login in each line, before the answer to the order that changed it */
 	LIMITER_TOP,
-	LIMITER_FIGURES,
+	LIMITER_FIGURES, /* a text_note, as limits_write() has it */
 };
 
 struct limiter;
@@ -78,13 +78,6 @@ struct limiter_order {
 	bool listed; /* SUSPEND: there are such files */
 	int n;
 	struct limiter_login *login; /* by name */
-};
-
-/* LIMITER_SAVE: who is suspended, a login in each line, before the answer to the order that changed it.
- * LIMITER_FIGURES: as limits_write() has it. */
-struct limiter_save {
-	struct note note;
-	char *text;
 };
 
 enum { LIMITER_TOP_MAX = 10, LIMITER_WATCHERS_MAX = 2, LIMITER_FIGURES_MS = 10000 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/smtpd.h"
 
+#include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/thread.h"
@@ -317,12 +318,8 @@ void smtpd_free(struct smtpd **sp)
 
 void smtpd_tables(struct smtpd *s, struct conf *conf)
 {
-	for (int i = 0; i < s->nworker; i++) {
-		struct smtpd_worker_tables *t = mem_zalloc(sizeof *t);
-		t->note.type = SMTPD_WORKER_TABLES;
-		t->conf = conf_ref(conf);
-		loop_post(s->worker[i]->loop, &t->note);
-	}
+	for (int i = 0; i < s->nworker; i++)
+		conf_note_post(s->worker[i]->loop, SMTPD_WORKER_TABLES, conf);
 }
 
 bool smtpd_reload(struct smtpd *s, struct conf *conf, struct buf *error)

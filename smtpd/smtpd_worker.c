@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/smtpd_worker.h"
 
+#include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/verification.h"
 #include "smtpd/dovecot.h"
@@ -106,8 +107,7 @@ static void receive_note(void *owner, struct note *note)
 		wait_receive(w, (struct wait_answer *)note);
 		break;
 	case SMTPD_WORKER_TABLES:
-		use_conf(w, ((struct smtpd_worker_tables *)note)->conf);
-		free(note);
+		use_conf(w, conf_note_take(note));
 		break;
 	case SMTPD_WORKER_LISTEN:
 		listen_too(w, (struct smtpd_worker_listen *)note);

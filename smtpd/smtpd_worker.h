@@ -22,7 +22,7 @@ enum smtpd_worker_note {
 	SMTPD_WORKER_CLOSE = NOTES_FROM(NOTES_OF_SMTPD_WORKER),
 	SMTPD_WORKER_LISTEN,
 	SMTPD_WORKER_RELOAD,
-	SMTPD_WORKER_TABLES,
+	SMTPD_WORKER_TABLES, /* a conf_note: the same settings with other tables */
 	SMTPD_WORKER_ANSWER, /* struct wait_answer */
 };
 
@@ -58,12 +58,6 @@ struct listener {
 	ev_io accept;
 	struct timer pause;
 	struct list proxied; /* connections whose PROXY header has not ended */
-};
-
-/* The same settings with other tables. */
-struct smtpd_worker_tables {
-	struct note note;
-	struct conf *conf; /* a reference */
 };
 
 struct smtpd_worker_listen {

@@ -2,6 +2,7 @@
 #include "spool/inbox.h"
 
 #include "base/clock.h"
+#include "base/conf_note.h"
 #include "base/log.h"
 #include "spool/adoption.h"
 #include "spool/ahead.h"
@@ -109,8 +110,7 @@ static void drop_note(struct spool *s, struct note *note)
 		spool_command_free(&c);
 		break;
 	case SPOOL_CONF:
-		conf_unref(((struct spool_new_conf *)note)->conf);
-		free(note);
+		conf_unref(conf_note_take(note));
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recovered_free((struct recovered *)note);
@@ -121,13 +121,6 @@ static void drop_note(struct spool *s, struct note *note)
 	default:
 		free(note);
 	}
-}
-
-static void take_conf(struct spool *s, struct spool_new_conf *n)
-{
-	conf_unref(s->conf);
-	s->conf = n->conf;
-	free(n);
 }
 
 static void refuse_unsynced(struct spool *s, struct spool_store *store, int error)
@@ -272,7 +265,7 @@ void inbox_receive(void *owner, struct note *note)
 		add_command(s, note);
 		break;
 	case SPOOL_CONF:
-		take_conf(s, (struct spool_new_conf *)note);
+		conf_note_use(note, &s->conf);
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recover_merge(s, (struct recovered *)note);

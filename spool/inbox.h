@@ -13,11 +13,6 @@
 
 #include <semaphore.h>
 
-struct spool_new_conf { /* SPOOL_CONF */
-	struct note note;
-	struct conf *conf;
-};
-
 struct spool_stop { /* SPOOL_NOTE_STOP */
 	struct note note;
 	sem_t done;

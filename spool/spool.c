@@ -2,6 +2,7 @@
 #include "spool/spool.h"
 
 #include "base/clock.h"
+#include "base/conf_note.h"
 #include "base/fence.h"
 #include "base/mem.h"
 #include "spool/inbox.h"
@@ -160,10 +161,7 @@ void spool_post(struct spool *s, struct note *note)
 
 void spool_reload(struct spool *s, struct conf *conf)
 {
-	struct spool_new_conf *n = mem_zalloc(sizeof *n);
-	n->note.type = SPOOL_CONF;
-	n->conf = conf_ref(conf);
-	loop_post(s->loop, &n->note);
+	conf_note_post(s->loop, SPOOL_CONF, conf);
 }
 
 void spool_expect(struct spool *s, int n)

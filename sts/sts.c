@@ -2,9 +2,11 @@
 #include "sts/sts.h"
 
 #include "base/clock.h"
+#include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/name_key.h"
+#include "base/text_note.h"
 #include "sts/sts_look.h"
 #include "sts/sts_text.h"
 
@@ -13,11 +15,6 @@
 #include <string.h>
 
 enum { STS_CONF = NOTES_FROM(NOTES_OF_STS), SAVE_MS = 10000, TICK_MS = 60000 };
-
-struct conf_note {
-	struct note note;
-	struct conf *conf;
-};
 
 static struct sts_domain *domain_of(void *owner, const char *name)
 {
@@ -62,12 +59,9 @@ static void save_policies(void *owner)
 {
 	struct sts *s = owner;
 	struct buf text = {0};
-	struct sts_save *note = mem_zalloc(sizeof *note);
 	s->changed = false;
 	sts_learnt(s, &text);
-	note->note.type = STS_SAVE;
-	note->text = buf_steal(&text, NULL);
-	loop_post(s->edges.main, &note->note);
+	loop_post(s->edges.main, text_note_new(STS_SAVE, &text));
 }
 
 static void save_soon(struct sts *s)
@@ -137,12 +131,6 @@ static void handle_ask(struct sts *s, struct sts_ask *a)
 		answer_all(d);
 }
 
-static void use_conf(struct sts *s, struct conf *new)
-{
-	conf_unref(s->conf);
-	s->conf = new;
-}
-
 static void receive_note(void *owner, struct note *n)
 {
 	struct sts *s = owner;
@@ -150,8 +138,7 @@ static void receive_note(void *owner, struct note *n)
 	struct resolve *r = (struct resolve *)n;
 	switch (n->type) {
 	case STS_CONF:
-		use_conf(s, ((struct conf_note *)n)->conf);
-		free(n);
+		conf_note_use(n, &s->conf);
 		break;
 	case STS_ASK:
 		if (s->https)
@@ -251,8 +238,5 @@ struct loop *sts_loop(struct sts *s)
 
 void sts_reload(struct sts *s, struct conf *conf)
 {
-	struct conf_note *note = mem_zalloc(sizeof *note);
-	note->note.type = STS_CONF;
-	note->conf = conf_ref(conf);
-	loop_post(s->loop, &note->note);
+	conf_note_post(s->loop, STS_CONF, conf);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "tlsrpt/tlsrpt.h"
 
+#include "base/conf_note.h"
 #include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text_note.h"
 #include "spool/spool.h"
 #include "tlsrpt/tlsrpt_send.h"
 #include "tlsrpt/tlsrpt_text.h"
@@ -21,21 +23,13 @@ enum {
 	KEPT_S = 24 * 3600,  /* and tried for so long after that */
 };
 
-struct conf_note {
-	struct note note;
-	struct conf *conf;
-};
-
 static void save_results(void *owner)
 {
 	struct tlsrpt *t = owner;
 	struct buf text = {0};
-	struct tls_results_save *note = mem_zalloc(sizeof *note);
 	t->changed = false;
 	tlsrpt_text_write(&t->tally, &text);
-	note->note.type = TLS_RESULTS_SAVE;
-	note->text = buf_steal(&text, NULL);
-	loop_post(t->edges.main, &note->note);
+	loop_post(t->edges.main, text_note_new(TLS_RESULTS_SAVE, &text));
 }
 
 void tlsrpt_save_soon(struct tlsrpt *t)
@@ -106,8 +100,7 @@ static void receive_note(void *owner, struct note *n)
 	struct tls_result *result = (struct tls_result *)n;
 	switch (n->type) {
 	case TLSRPT_CONF:
-		use_conf(t, ((struct conf_note *)n)->conf);
-		free(n);
+		use_conf(t, conf_note_take(n));
 		break;
 	case TLS_RESULT:
 		count_result(t, result);
@@ -184,8 +177,5 @@ struct loop *tlsrpt_loop(struct tlsrpt *t)
 
 void tlsrpt_reload(struct tlsrpt *t, struct conf *conf)
 {
-	struct conf_note *note = mem_zalloc(sizeof *note);
-	note->note.type = TLSRPT_CONF;
-	note->conf = conf_ref(conf);
-	loop_post(t->loop, &note->note);
+	conf_note_post(t->loop, TLSRPT_CONF, conf);
 }

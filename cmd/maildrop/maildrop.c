@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/maildrop.h"
 
+#include "base/conf_note.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/maildrop/maildrop_count.h"
@@ -22,11 +23,6 @@ enum {
 	PUT_OFF_MS = 5000,    /* after a filter has said "later", or a server of aliases nothing, */
 	PUT_OFF_MAX = 1000,   /* messages at most; then the others wait too */
 	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
-};
-
-struct new_conf {
-	struct note note;
-	struct conf *conf;
 };
 
 struct maildrop {
@@ -248,10 +244,8 @@ static void receive_note(void *owner, struct note *note)
 		break;
 	default:
 		assert(note->type == MAILDROP_RELOAD);
-		conf_unref(m->conf);
-		m->conf = ((struct new_conf *)note)->conf;
+		conf_note_use(note, &m->conf);
 		socketmaps_use(m->maps, m->conf);
-		free(note);
 	}
 }
 
@@ -396,8 +390,5 @@ void maildrop_refilter(struct maildrop *m, struct refilter *r)
 
 void maildrop_reload(struct maildrop *m, struct conf *conf)
 {
-	struct new_conf *n = mem_zalloc(sizeof *n);
-	n->note.type = MAILDROP_RELOAD;
-	n->conf = conf_ref(conf);
-	loop_post(m->loop, &n->note);
+	conf_note_post(m->loop, MAILDROP_RELOAD, conf);
 }

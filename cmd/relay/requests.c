@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/relay/requests.h"
 
+#include "base/text_note.h"
 #include "cmd/cmd.h"
 #include "cmd/control/dest_job.h"
 #include "cmd/control/flow_job.h"
@@ -160,61 +161,6 @@ static void spool_answered(struct note *note)
 		queue_job_answer(c);
 }
 
-static void save_hosts(const struct server *s, struct dest_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_destdb, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_logins(const struct server *s, struct limiter_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_logins, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_flows(const struct server *s, struct flow_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_flows, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_suspended(const struct server *s, struct limiter_save *note)
-{
-	kept_file_write(&kept_suspended, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_suppressed(const struct server *s, struct suppress_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_suppressed, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_sts(const struct server *s, struct sts_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_sts, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
-static void save_tls_results(const struct server *s, struct tls_results_save *note)
-{
-	if (!s->stopped)
-		kept_file_write(&kept_tlsrpt, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
-}
-
 static void order_given(struct cluster_order *o)
 {
 	if (o->kind == CLUSTER_DEST)
@@ -239,13 +185,6 @@ static void apply_order(const struct server *s, struct cluster_order *o)
 static void asked_by_node(const struct server *s, struct cluster_asked *a)
 {
 	flow_job_asked(a, s->loop, qmgr_loop(s->qmgr), cluster_loop(s->cluster));
-}
-
-static void save_cluster(const struct server *s, struct cluster_save *note)
-{
-	kept_file_write(&kept_cluster, s->conf->spool, note->text);
-	free(note->text);
-	free(note);
 }
 
 /* Each of the two engines knows a part of it: who has which mail, and how much. */
@@ -279,37 +218,38 @@ static void keep_top(struct server *s, struct limiter_top *top)
 	s->top = top;
 }
 
-/* Threads have something that is to outlive a restart. False: the note is another. */
-static bool receive_state(struct server *s, struct note *note)
+/* Texts of other threads that are to outlive a restart. */
+static const struct kept {
+	int type;
+	const struct kept_file *file;
+	bool to_the_end; /* it is what somebody has ordered; of all else the threads are asked at the stop */
+} kept[] = {
+	{DEST_SAVE, &kept_destdb, false},
+	{FLOW_SAVE, &kept_flows, false},
+	{SUPPRESS_SAVE, &kept_suppressed, false},
+	{LIMITER_SAVE, &kept_suspended, true},
+	{LIMITER_FIGURES, &kept_logins, false},
+	{TLS_RESULTS_SAVE, &kept_tlsrpt, false},
+	{STS_SAVE, &kept_sts, false},
+	{CLUSTER_SAVE, &kept_cluster, true},
+};
+
+static void keep_text(const struct server *s, const struct kept *k, struct text_note *note)
 {
-	switch (note->type) {
-	case FLOW_SAVE:
-		save_flows(s, (struct flow_save *)note);
-		return true;
-	case SUPPRESS_SAVE:
-		save_suppressed(s, (struct suppress_save *)note);
-		return true;
-	case DEST_SAVE:
-		save_hosts(s, (struct dest_save *)note);
-		return true;
-	case LIMITER_SAVE:
-		save_suspended(s, (struct limiter_save *)note);
-		return true;
-	case LIMITER_FIGURES:
-		save_logins(s, (struct limiter_save *)note);
-		return true;
-	case TLS_RESULTS_SAVE:
-		save_tls_results(s, (struct tls_results_save *)note);
-		return true;
-	case STS_SAVE:
-		save_sts(s, (struct sts_save *)note);
-		return true;
-	case CLUSTER_SAVE:
-		save_cluster(s, (struct cluster_save *)note);
-		return true;
-	default:
-		return false;
-	}
+	if (k->to_the_end || !s->stopped)
+		kept_file_write(k->file, s->conf->spool, note->text);
+	text_note_free(&note);
+}
+
+/* False: the note is another. */
+static bool receive_state(const struct server *s, struct note *note)
+{
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		if (kept[i].type == note->type) {
+			keep_text(s, &kept[i], (struct text_note *)note);
+			return true;
+		}
+	return false;
 }
 
 /* Of the other nodes. False: the note is another. */
