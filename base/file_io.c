@@ -2,6 +2,8 @@
 #include "base/file_io.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PIECE = 64 << 10 };
@@ -21,6 +23,23 @@ bool file_read(int fd, size_t most, struct buf *to)
 			return false;
 		}
 	}
+}
+
+bool file_read_line(const char *path, char *line, size_t size, struct buf *why)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, line, size - 1) : -1;
+	if (n < 0)
+		buf_printf(why, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	line[n] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	if (!*line)
+		buf_printf(why, "%s is empty", path);
+	return *line;
 }
 
 bool file_write(int fd, const void *data, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* file_io.h - whole small files, read and written in one call.
  *
- * THREAD     Any. Both calls block.
+ * THREAD     Any. The calls block.
  * ERRORS     False, and errno says why.
  */
 #ifndef BASE_FILE_IO_H
@@ -14,6 +14,10 @@
 
 bool file_read(int fd, size_t most, struct buf *to);
 /* Append all that is left of the file. More than `most` bytes: EFBIG, with some of them appended. */
+
+bool file_read_line(const char *path, char *line, size_t size, struct buf *why);
+/* The first line of a file that is kept secret, of which no more than size - 1 bytes are looked at. False: why, as
+ * where it is empty. */
 
 bool file_write(int fd, const void *data, size_t len);
 /* All of it, in as many writes as that takes. Nothing is synced. */

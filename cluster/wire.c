@@ -2,6 +2,7 @@
 #include "cluster/wire.h"
 
 #include "base/address.h"
+#include "base/file_io.h"
 #include "base/magic.h"
 #include "base/mem.h"
 #include "base/stream.h"
@@ -10,12 +11,9 @@
 #include "cluster/resp.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024, WIRE_HELLO_TIMES = 2 /* round trips */ };
 
@@ -82,29 +80,10 @@ void wire_doom(struct wire *w, const char *why)
 	buf_puts(&w->why, why);
 }
 
-/* The first line of the file. */
-static bool read_password(struct wire *w, char password[PASSWORD_MAX])
-{
-	const char *path = w->conf->redis_password;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, password, PASSWORD_MAX - 1) : -1;
-	if (n < 0)
-		buf_printf(&w->why, "%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return false;
-	password[n] = '\0';
-	password[strcspn(password, "\r\n")] = '\0';
-	if (!*password)
-		buf_printf(&w->why, "%s is empty", path);
-	return *password;
-}
-
 static bool put_auth(struct wire *w, struct buf *out)
 {
 	char password[PASSWORD_MAX];
-	if (!read_password(w, password))
+	if (!file_read_line(w->conf->redis_password, password, sizeof password, &w->why))
 		return false;
 	const char *as_user[] = {"AUTH", w->conf->redis_user, password};
 	const char *as_default[] = {"AUTH", password};

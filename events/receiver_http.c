@@ -2,17 +2,15 @@
 /* An HTTP server, to which batches of lines are posted. 2xx takes them; 400, 413 and 422 say that it will
  * never take these; all else, also a redirection, says later. */
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "events/receiver_impl.h"
 
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ANSWER_MAX = 64 << 10, TOKEN_MAX = 8 << 10, SECONDS_MAX = 3600 };
 
@@ -44,24 +42,6 @@ static int may_go_on(void *context, curl_off_t a, curl_off_t b, curl_off_t c, cu
 	return !receiver_in_time(p->receiver, p->began_ms);
 }
 
-/* The first line of the file; false: why. */
-static bool read_token(const char *path, char *token, struct buf *why)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, token, TOKEN_MAX) : -1;
-	if (n < 0)
-		buf_printf(why, "%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return false;
-	token[n] = '\0';
-	token[strcspn(token, "\r\n")] = '\0';
-	if (!*token)
-		buf_printf(why, "%s is empty", path);
-	return *token;
-}
-
 /* NULL: why. */
 static struct curl_slist *make_header(const struct receiver *r, struct buf *why)
 {
@@ -72,7 +52,7 @@ static struct curl_slist *make_header(const struct receiver *r, struct buf *why)
 	if (!*r->conf->events.token)
 		return header;
 	memcpy(line, bearer, sizeof bearer);
-	if (read_token(r->conf->events.token, line + sizeof bearer - 1, why)) {
+	if (file_read_line(r->conf->events.token, line + sizeof bearer - 1, TOKEN_MAX + 1, why)) {
 		header = curl_slist_append(header, line);
 	} else {
 		curl_slist_free_all(header);
