@@ -6,12 +6,12 @@
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/confine/privileges.h"
+#include "cmd/text/moment.h"
 #include "spool/repair.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static void print_buf(const struct buf *b)
 {
@@ -67,13 +67,13 @@ static const char *plural_ending(uint64_t n)
 
 static void print_oldest(const struct check_summary *s)
 {
-	char id[IDENT_TEXT], text[40];
-	time_t at = (time_t)(s->oldest_ms / 1000);
-	struct tm tm;
+	char id[IDENT_TEXT];
+	struct buf came = {0};
 	if (!s->oldest)
 		return;
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
-	printf("oldest: %s, came %s\n", ident_text(s->oldest, id), text);
+	moment_put(&came, s->oldest_ms, false);
+	printf("oldest: %s, came %s\n", ident_text(s->oldest, id), buf_cstr(&came));
+	buf_fini(&came);
 }
 
 static void print_summary(const struct check_summary *s)

@@ -3,25 +3,12 @@
 
 #include "base/conf_units.h"
 #include "base/log.h"
+#include "cmd/text/moment.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 static const char *const of_names[] = {
 	[LIMIT_MESSAGES] = "messages", [LIMIT_RECIPIENTS] = "recipients"};
-
-static void put_seen(struct buf *to, int64_t ms)
-{
-	char text[40];
-	struct tm tm;
-	time_t at = (time_t)(ms / 1000);
-	if (ms == 0) {
-		buf_puts(to, "never");
-		return;
-	}
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
-	buf_puts(to, text);
-}
 
 static void put_line(struct buf *to, const struct limiter_login *l)
 {
@@ -60,7 +47,10 @@ static void put_full(struct buf *to, const struct limiter_login *l, int64_t queu
 {
 	buf_printf(to, "login:      %s\nstate:      %s\nseen:       ", l->name,
 		   l->suspended ? "suspended" : "active");
-	put_seen(to, l->seen_ms);
+	if (l->seen_ms)
+		moment_put(to, l->seen_ms, false);
+	else
+		buf_puts(to, "never");
 	put_sent(to, "\nsent:       today", l->figures.today);
 	put_sent(to, "; yesterday", l->figures.yesterday);
 	buf_puts(to, "\n");
