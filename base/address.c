@@ -96,6 +96,13 @@ bool address_is_loopback(const union address *a)
 	return a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
 }
 
+bool address_is_unspecified(const union address *a)
+{
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == INADDR_ANY;
+	return a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
 void address_set_port(union address *a, int port)
 {
 	if (a->sa.sa_family == AF_INET6)

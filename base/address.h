@@ -40,6 +40,9 @@ const char *address_peer(const union address *, const char *name, char text[ADDR
 bool address_is_loopback(const union address *);
 /* 127.0.0.0/8 or ::1. */
 
+bool address_is_unspecified(const union address *);
+/* 0.0.0.0 or ::. */
+
 void address_set_port(union address *, int port); /* a Unix socket has none */
 
 bool address_parse_with_port(const char *text, union address *);

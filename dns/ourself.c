@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/ourself.h"
 
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "dns/dnsname.h"
@@ -57,13 +58,12 @@ static void add_listener(struct ourself *me, const char *text, bool *all4, bool 
 	}
 	if (!listener_address(text, &address))
 		return;
-	if (address.sa.sa_family == AF_INET && address.in.sin_addr.s_addr == INADDR_ANY)
-		*all4 = true;
-	else if (address.sa.sa_family == AF_INET6 &&
-		 IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr))
-		*all4 = *all6 = true;
-	else
+	if (!address_is_unspecified(&address)) {
 		add_address(me, &address.sa);
+		return;
+	}
+	*all4 = true;
+	*all6 |= address.sa.sa_family == AF_INET6;
 }
 
 static char *own_name(const struct conf *conf)

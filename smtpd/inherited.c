@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/inherited.h"
 
+#include "base/address.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stream.h"
@@ -73,8 +74,7 @@ static bool serves_address(const struct inherited_socket *s, const union address
 		return a->sa.sa_family == AF_INET &&
 		       s->address.in.sin_addr.s_addr == a->in.sin_addr.s_addr;
 	if (s->both && a->sa.sa_family == AF_INET)
-		return a->in.sin_addr.s_addr == htonl(INADDR_ANY) &&
-		       IN6_IS_ADDR_UNSPECIFIED(&s->address.in6.sin6_addr);
+		return address_is_unspecified(a) && address_is_unspecified(&s->address);
 	return a->sa.sa_family == AF_INET6 &&
 	       memcmp(&s->address.in6.sin6_addr, &a->in6.sin6_addr, 16) == 0;
 }

@@ -418,18 +418,6 @@ static void check_users(struct checked *c)
 		check_secret(c, 0, users->item[i], "users, whose passwords can be guessed then");
 }
 
-static bool is_this_host(const union address *a)
-{
-	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == 127
-					  : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
-}
-
-static bool is_unspecified(const union address *a)
-{
-	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == 0
-					  : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
-}
-
 /* Does this next hop lead to one of our own listeners? */
 static bool is_own(const struct conf *conf, const char *host, int port)
 {
@@ -443,7 +431,8 @@ static bool is_own(const struct conf *conf, const char *host, int port)
 				continue;
 			if (named ? strcasecmp(host, conf->own_name) == 0
 				  : memcmp(&own, &hop, sizeof own) == 0 ||
-					    (is_this_host(&hop) && is_unspecified(&own)))
+					    (address_is_loopback(&hop) &&
+					     address_is_unspecified(&own)))
 				return true;
 		}
 	}
