@@ -263,6 +263,19 @@ static void append_frame(struct connection *c, const char *text, size_t len, boo
 	buf_append(stream_out(c->stream), text, len);
 }
 
+static void forget_request(struct request *r)
+{
+	struct request **of = r->job;
+	*of = NULL;
+}
+
+void control_lend(struct request *r, struct request **to)
+{
+	*to = r;
+	r->job = to;
+	r->gone = forget_request;
+}
+
 void control_say(struct request *r, const char *text, size_t len)
 {
 	struct connection *c = connection_of(r);

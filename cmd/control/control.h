@@ -50,6 +50,9 @@ void control_close(struct control *);
 void control_free(struct control **);
 /* Requests under way are dropped, the socket is removed. */
 
+void control_lend(struct request *, struct request **to);
+/* To a job that answers later: *to is the request, and NULL once the client has gone. */
+
 void control_say(struct request *, const char *text, size_t len);
 void control_complain(struct request *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* For the client's standard output; standard error. */

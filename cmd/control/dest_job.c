@@ -24,12 +24,6 @@ struct dest_job {
 	struct order_args args; /* without what points into the request */
 };
 
-static void on_client_gone(struct request *r)
-{
-	struct dest_job *j = r->job;
-	j->request = NULL;
-}
-
 void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *cluster)
 {
 	struct order_args args;
@@ -41,13 +35,11 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 		return;
 	struct dest_job *j = mem_zalloc(sizeof *j);
 	j->magic = DEST_JOB_MAGIC;
-	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.provider = j->args.for_text = NULL;
-	r->job = j;
-	r->gone = on_client_gone;
+	control_lend(r, &j->request);
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
 		char *name = args.provider ? mem_printf(OF_PROVIDER "%s", args.provider)

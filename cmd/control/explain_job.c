@@ -37,12 +37,6 @@ enum {
 	DOMAIN_ROWS_MAX = 100000, /* in all */
 };
 
-static void on_client_gone(struct request *r)
-{
-	struct explain_job *j = r->job;
-	j->request = NULL;
-}
-
 static void job_free(struct explain_job *j)
 {
 	buf_fini(&j->said);
@@ -191,7 +185,6 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 	}
 	struct explain_job *j = mem_zalloc(sizeof *j);
 	j->magic = EXPLAIN_JOB_MAGIC;
-	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->spool = spool;
@@ -199,7 +192,6 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 	j->what = mem_strdup(r->argv[r->argc - 1]);
 	buf_init(&j->said);
 	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
-	r->job = j;
-	r->gone = on_client_gone;
+	control_lend(r, &j->request);
 	ask_qmgr(j);
 }

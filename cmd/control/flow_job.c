@@ -31,12 +31,6 @@ static void end_job(struct flow_job *j)
 	free(j);
 }
 
-static void on_client_gone(struct request *r)
-{
-	struct flow_job *j = r->job;
-	j->request = NULL;
-}
-
 static void ask_nodes(struct flow_job *j, const char *name)
 {
 	char *question = flow_args_question(name);
@@ -56,14 +50,12 @@ void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 		return;
 	struct flow_job *j = mem_zalloc(sizeof *j);
 	j->magic = FLOW_JOB_MAGIC;
-	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->cluster = cluster;
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.for_text = NULL;
-	r->job = j;
-	r->gone = on_client_gone;
+	control_lend(r, &j->request);
 	if (args.cluster && args.verb == ORDER_LIST) {
 		ask_nodes(j, args.name);
 		return;

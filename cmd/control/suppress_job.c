@@ -18,12 +18,6 @@ struct suppress_job {
 	bool json;
 };
 
-static void on_client_gone(struct request *r)
-{
-	struct suppress_job *j = r->job;
-	j->request = NULL;
-}
-
 static bool find_order(const char *word, enum suppress_order *op)
 {
 	static const char *const words[] = {
@@ -60,10 +54,8 @@ void suppress_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	}
 	struct suppress_job *j = mem_zalloc(sizeof *j);
 	j->magic = SUPPRESS_JOB_MAGIC;
-	j->request = r;
 	j->json = json;
-	r->job = j;
-	r->gone = on_client_gone;
+	control_lend(r, &j->request);
 	loop_post(qmgr, &suppress_command_new(op, all ? NULL : r->argv[2], loop, j)->note);
 }
 

@@ -26,12 +26,6 @@ struct user_job {
 	int64_t queued;
 };
 
-static void on_client_gone(struct request *r)
-{
-	struct user_job *j = r->job;
-	j->request = NULL;
-}
-
 void user_job_start(struct request *r, const struct user_job_asks *asks)
 {
 	struct user_args args;
@@ -43,13 +37,11 @@ void user_job_start(struct request *r, const struct user_job_asks *asks)
 		return;
 	struct user_job *j = mem_zalloc(sizeof *j);
 	j->magic = USER_JOB_MAGIC;
-	j->request = r;
 	j->asks = *asks;
 	j->queued = USER_PRINT_UNCOUNTED;
 	j->args = args.order;
 	j->args.name = j->args.conf_file = NULL;
-	r->job = j;
-	r->gone = on_client_gone;
+	control_lend(r, &j->request);
 	if (args.order.cluster)
 		loop_post(asks->cluster, &cluster_order_new(CLUSTER_USER, args.order.verb,
 							    args.login, asks->loop, j)
