@@ -125,6 +125,16 @@ char *name_key(const char *key)
 	return folded;
 }
 
+bool name_key_same(const char *name, const char *other)
+{
+	if (utf8_is_ascii(name) && utf8_is_ascii(other))
+		return strcasecmp(name, other) == 0;
+	char *key = name_key(name);
+	bool same = name_key_fits(key, other);
+	free(key);
+	return same;
+}
+
 bool name_key_fits(const char *key, const char *name)
 {
 	if (utf8_is_ascii(name))

@@ -29,6 +29,9 @@ char *name_key(const char *key);
 bool name_key_fits(const char *key, const char *name);
 /* Is that the key of the name? Of one in ASCII this costs no memory. */
 
+bool name_key_same(const char *name, const char *other);
+/* Have both one key? Of two in ASCII this costs no memory. */
+
 bool name_key_into(const char *key, char *to, size_t size);
 /* The same, into room of that size, without memory of its own where it is ASCII. False: it does not fit, and to is as it
  * was. */

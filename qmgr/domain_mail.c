@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/site_name.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
@@ -13,7 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Is it where mail for this next hop goes? */
 static bool site_serves_domain(const struct qmgr *q, const struct site *s, const char *domain)
@@ -24,18 +24,25 @@ static bool site_serves_domain(const struct qmgr *q, const struct site *s, const
 	return false;
 }
 
+/* Where the relays begin in the name of a site that some other mail of theirs is kept apart from by this domain. */
+static const char *relays_of_name(const char *name, const char *domain)
+{
+	const char *by = strstr(name, " by ");
+	char *of = mem_strndup(name, by ? (size_t)(by - name) : 0);
+	bool is = by && name_key_same(domain, of);
+	free(of);
+	return is ? by + strlen(" by ") : name;
+}
+
 /* Does the configuration send the domain's mail there? The site has the name of the relays then. */
 static bool site_is_routed_to(const struct route *route, const struct site *s, const char *domain)
 {
-	const char *at = s->name;
+	const char *at = relays_of_name(s->name, domain);
 	if (route->relay->n == 0 || !site_name_by_relays(s->key) ||
 	    strcmp(route->by->title, s->queue.transport->title) != 0)
 		return false;
-	size_t len = strlen(domain);
-	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)
-		at += len + 4;
 	for (int i = 0; i < route->relay->n; i++) {
-		len = strlen(route->relay->item[i]);
+		size_t len = strlen(route->relay->item[i]);
 		if (strncmp(at, route->relay->item[i], len) != 0)
 			return false;
 		at += len;
@@ -64,7 +71,7 @@ static void hold_recipients(struct entry *e, const char *domain, struct verdict 
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < e->n; i++) {
 		const char *address = m->work.envelope->rcpt[e->recipient[i]].address;
-		if (strcasecmp(mailaddr_domain(address), domain) == 0)
+		if (name_key_same(domain, mailaddr_domain(address)))
 			outcome_apply(m, e->recipient[i], why, &context);
 		else
 			e->recipient[left++] = e->recipient[i];
@@ -98,8 +105,8 @@ static bool has_any(const struct peer *p, const char *domain)
 	for (const struct list *l = p->entries.next; l != &p->entries; l = l->next) {
 		const struct entry *e = list_entry(l, struct entry, in_peer);
 		for (uint32_t i = 0; i < e->n; i++)
-			if (strcasecmp(mailaddr_domain(env->rcpt[e->recipient[i]].address),
-				       domain) == 0)
+			if (name_key_same(domain,
+					  mailaddr_domain(env->rcpt[e->recipient[i]].address)))
 				return true;
 	}
 	return false;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/route/nexthop_name.h"
@@ -45,9 +46,10 @@ char *nexthop_target(const struct nexthop *n)
 
 bool nexthop_is_for(const struct nexthop *n, const char *domain)
 {
-	size_t len;
-	const char *it = target_of(n, &len);
-	return !n->relays && strlen(domain) == len && strncasecmp(it, domain, len) == 0;
+	char *target = nexthop_target(n);
+	bool is = !n->relays && name_key_same(domain, target);
+	free(target);
+	return is;
 }
 
 /* By the transport that its job has: the route's, or what a provider wanted. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/date.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 
@@ -16,9 +17,11 @@
 /* With its source, or without. */
 static bool is_called(const struct site *s, const char *name)
 {
-	size_t len = strlen(name), all = strlen(s->name);
 	size_t source = s->source ? strlen(SITE_FROM) + strlen(s->source->name) : 0;
-	return (len == all || len == all - source) && strncasecmp(s->name, name, len) == 0;
+	char *without = mem_strndup(s->name, strlen(s->name) - source);
+	bool is = name_key_same(name, s->name) || (source && name_key_same(name, without));
+	free(without);
+	return is;
 }
 
 bool suspend_site_is(const struct site *s, const char *name)
@@ -44,7 +47,7 @@ bool suspend_host_is(const struct host *h, const char *name)
 
 bool suspend_site_host_is(const struct site_host *it, const char *name)
 {
-	return strcasecmp(it->name, name) == 0 || strcasecmp(it->peer, name) == 0 ||
+	return name_key_same(name, it->name) || name_key_same(name, it->peer) ||
 	       suspend_host_is(it->host, name);
 }
 
@@ -76,7 +79,7 @@ bool suspend_means_domains(enum suspend_kind kind)
 bool suspend_covers_domain(const struct destdb *db, const char *domain)
 {
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (suspend_means_domains(n->kind) && strcasecmp(n->name, domain) == 0)
+		if (suspend_means_domains(n->kind) && name_key_same(n->name, domain))
 			return true;
 	return false;
 }
@@ -116,7 +119,7 @@ int64_t suspend_domain_until_ms(const struct destdb *db, const char *domain)
 {
 	int64_t until_ms = 0;
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (suspend_means_domains(n->kind) && strcasecmp(n->name, domain) == 0)
+		if (suspend_means_domains(n->kind) && name_key_same(n->name, domain))
 			until_ms = later_end(until_ms, n);
 	return until_ms < INT64_MAX ? until_ms : 0;
 }
@@ -164,7 +167,7 @@ int64_t suspend_flow_until_ms(const struct destdb *db, const char *flow)
 struct suspended *suspend_find(const struct destdb *db, const char *name, enum suspend_kind kind)
 {
 	for (struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (n->kind == kind && strcasecmp(n->name, name) == 0)
+		if (n->kind == kind && name_key_same(n->name, name))
 			return n;
 	return NULL;
 }

@@ -9,7 +9,6 @@
 #include "spool/spool.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 enum { LOOK_MS = 60000 };
 
@@ -129,7 +128,7 @@ static void forget_former(struct destdb *db, const char *name, enum suspend_kind
 	struct suspended *n, *tmp;
 	HASH_ITER(hh, db->suspended, n, tmp)
 	{
-		if (n->kind == kind || named_apart(n->kind) || strcasecmp(n->name, name) != 0)
+		if (n->kind == kind || named_apart(n->kind) || !name_key_same(n->name, name))
 			continue;
 		if (suspend_means_domains(n->kind) && !suspend_means_domains(kind))
 			flush_domain(db, n->name);
@@ -158,7 +157,7 @@ bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind, 
 /* Is it this name, or does it mean a site or host that this name means? */
 static bool suspension_means(const struct destdb *db, const struct suspended *n, const char *name)
 {
-	if (strcasecmp(n->name, name) == 0)
+	if (name_key_same(n->name, name))
 		return true;
 	for (const struct site *s = db->sites; s && suspend_means_sites(n); s = s->hh.next)
 		if (suspend_site_is(s, name) && suspend_site_is(s, n->name))

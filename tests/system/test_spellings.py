@@ -2,6 +2,7 @@
 """One domain in all its spellings: what is said of it in any table or section holds for each."""
 
 import base64
+import re
 
 import pytest
 
@@ -66,6 +67,30 @@ def test_what_is_said_of_a_domain_holds_for_each_spelling(lab, written):
             assert not address or event["to"] == address
             assert "a@dest.test" in relay.command("route", f"list@{spelling}").stdout
     assert not relay.events("sent")
+
+
+def _send_to_each(relay, recipient):
+    for spelling in SPELLINGS:
+        with relay.client() as client:
+            client.greet()
+            client.send_mail("me@sender.test", [f"{recipient}@{spelling}"], mail_params=" SMTPUTF8")
+
+
+@pytest.mark.parametrize("written", IN_TABLES)
+def test_a_domain_is_suspended_and_resumed_in_each_spelling(lab, written):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    assert relay.command("dest", "suspend", written).returncode == 0
+    _send_to_each(relay, "before")
+    relay.wait_event("deferred", count=len(SPELLINGS), reply=re.compile("domain is suspended"))
+    assert relay.command("dest", "resume", "BÜCHER.test").returncode == 0
+    sink.wait_messages(len(SPELLINGS))
+    assert relay.command("dest", "suspend", ONE).returncode == 0
+    assert relay.command("dest", "suspend", written).returncode == 0
+    assert relay.command("dest", "list").stdout.count("suspended: ") == 1
+    _send_to_each(relay, "again")
+    relay.wait_event("deferred", count=2 * len(SPELLINGS))
+    assert len(sink.messages) == len(SPELLINGS)
 
 
 @pytest.mark.parametrize("domain", ["r3---sn.test", "xn--i-7iq.test", "r3---sn.bücher.test"])

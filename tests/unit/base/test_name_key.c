@@ -100,6 +100,16 @@ static void a_key_fits_each_spelling_of_its_name(void **state)
 	assert_false(name_key_fits("bö@a.test", "bo@a.test"));
 }
 
+static void two_spellings_are_the_same_name(void **state)
+{
+	(void)state;
+	assert_true(name_key_same("bücher.test", "XN--Bcher-KVA.test"));
+	assert_true(name_key_same("XN--bcher-kva.test", "BÜCHER.Test"));
+	assert_true(name_key_same("BÜCHER.test", "bücher.test"));
+	assert_true(name_key_same("a.test", "A.test"));
+	assert_false(name_key_same("bücher.test", "bucher.test"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +118,7 @@ int main(void)
 		cmocka_unit_test(what_has_no_such_form_stays),
 		cmocka_unit_test(keys_have_their_domains_in_that_form),
 		cmocka_unit_test(a_key_fits_each_spelling_of_its_name),
+		cmocka_unit_test(two_spellings_are_the_same_name),
 	};
 	return RUN(tests);
 }
