@@ -76,7 +76,8 @@ static void hold_recipients(struct entry *e, const char *domain, struct verdict 
 		else
 			e->recipient[left++] = e->recipient[i];
 	}
-	m->put_off |= left < e->n;
+	if (left < e->n)
+		message_hold_domain(m);
 	pool_free(e->peer->job, e->n - left);
 	e->n = left;
 }

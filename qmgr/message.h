@@ -36,8 +36,10 @@ struct message {
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
-	struct timer end;  /* an end of it comes, or its sender is to be told: retry_wait_ms() */
-	bool interrupted;  /* for that */
+	bool domain_held; /* some of it was put off since its domain is suspended, the first when */
+	uint32_t resumes; /* so many domains had been resumed */
+	struct timer end; /* an end of it comes, or its sender is to be told: retry_wait_ms() */
+	bool interrupted; /* for that */
 
 	/* Of a pseudo-message; else NULL: who gets its verdicts, and for whom. */
 	void (*take)(struct message *, uint32_t recipient, struct verdict *);
@@ -101,6 +103,9 @@ static inline bool message_waits_for_site(const struct message *m)
 	return m->untried && !m->put_off;
 }
 /* All that is left of it is due when its site lives again. */
+
+void message_hold_domain(struct message *);
+/* A recipient is put off since its domain is suspended. */
 
 void message_leave_site(struct message *, bool in_queue);
 /* The message goes back to the queue, and waits there for the site, or is gone. */

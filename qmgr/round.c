@@ -98,6 +98,8 @@ static void finish_round(struct qmgr *q, struct message *m)
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
 		e->due_ms = now_ms; /* it was resumed meanwhile */
+	if (m->domain_held && m->resumes != q->db.resumes)
+		e->due_ms = now_ms; /* so was a domain */
 	if (waits_on(m))
 		e->due_ms = now_ms;
 	release_message(q, m, true);

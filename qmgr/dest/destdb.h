@@ -140,6 +140,7 @@ struct destdb {
 	struct list scarce;   /* struct host: a connection is idle that other nodes wait for */
 	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
 	bool learnt;	     /* something about hosts that is to outlive the process */
+	uint32_t resumes;    /* suspensions of domains that have ended */
 };
 
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);

@@ -60,9 +60,10 @@ static void log_suspension(const struct suspended *n, const char *state, const c
 		  n->until_ms ? suspend_end_text(n->until_ms, end) : NULL, "reason", reason, NULL);
 }
 
-/* Its mail has waited in the queue, site or no site. */
-static void flush_domain(struct destdb *db, const char *domain)
+/* Its mail has waited in the queue, site or no site; or waits for the end of a round. */
+static void release_domain(struct destdb *db, const char *domain)
 {
+	db->resumes++;
 	struct spool_command *c = spool_command_new(SPOOL_FLUSH, db->sched->loop, db);
 	c->domain = name_key(domain);
 	db->edges.to_spool(db->edges.context, &c->note);
@@ -72,7 +73,7 @@ static void end_one(struct destdb *db, struct suspended *n, const char *reason)
 {
 	log_suspension(n, "resumed", reason);
 	if (suspend_means_domains(n->kind))
-		flush_domain(db, n->name);
+		release_domain(db, n->name);
 	char *flow = n->kind == SUSPEND_FLOW ? mem_strdup(n->name) : NULL;
 	suspend_forget(db, n);
 	db->learnt = true;
@@ -131,7 +132,7 @@ static void forget_former(struct destdb *db, const char *name, enum suspend_kind
 		if (n->kind == kind || named_apart(n->kind) || !name_key_same(n->name, name))
 			continue;
 		if (suspend_means_domains(n->kind) && !suspend_means_domains(kind))
-			flush_domain(db, n->name);
+			release_domain(db, n->name);
 		suspend_forget(db, n);
 	}
 }

@@ -4,6 +4,7 @@
 import json
 import re
 import pathlib
+import threading
 
 import pytest
 
@@ -204,6 +205,22 @@ def test_a_domain_is_suspended_before_there_is_any_mail_and_resumed(lab):
     relay.wait_event("deferred", count=2)
     assert relay.command("dest", "resume", "later.test").returncode == 0
     assert {one.recipients[0] for one in sink.wait_messages(3)} == {"to@now.test", "to@later.test", "other@later.test"}
+
+
+def test_a_domain_that_is_resumed_while_the_message_is_with_another_host_gets_it_behind_that(lab):
+    gate = threading.Event()
+    slow, fast = lab.sink(Rule("end", gate=gate)), lab.sink()
+    lab.callback(gate.set)
+    config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    config.routes["slow.test"] = {"relay": [f"[127.0.0.1]:{slow.port}"]}
+    relay = lab.relay(config.route_all_to(fast.port))
+    assert relay.command("dest", "suspend", "held.test").returncode == 0
+    relay.send(recipients=["a@held.test", "b@slow.test"])
+    relay.wait_event("deferred", to="a@held.test")
+    slow.wait_messages(1)
+    assert relay.command("dest", "resume", "held.test").returncode == 0
+    gate.set()
+    assert fast.wait_messages(1)[0].recipients == ["a@held.test"]
 
 
 @pytest.mark.plain_only
