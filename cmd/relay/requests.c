@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/relay/requests.h"
 
+#include "base/log.h"
 #include "base/text_note.h"
 #include "cmd/cmd.h"
 #include "cmd/control/dest_job.h"
@@ -33,6 +34,14 @@ static void handle_reload(struct server *s, struct request *r)
 		control_complain(r, "%s", buf_cstr(&says));
 	buf_fini(&says);
 	control_finish(r, done ? STATUS_DONE : STATUS_REFUSED);
+}
+
+/* From a reload whose configuration has a fault: who has turned the log away needs that all the same. */
+static void handle_reopen(struct server *s, struct request *r)
+{
+	(void)s;
+	log_reopen();
+	control_finish(r, STATUS_DONE);
 }
 
 /* stop [--drain MILLISECONDS] */
@@ -136,7 +145,7 @@ void requests_handle(void *owner, struct request *r)
 		     {"explain", handle_explain},   {"user", handle_user},
 		     {"flow", handle_flow},	    {"verify", handle_verify},
 		     {"suppress", handle_suppress}, {"milter", handle_milter},
-		     {"node", node_job_start}};
+		     {"node", node_job_start},	    {"reopen", handle_reopen}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);

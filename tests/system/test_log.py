@@ -374,6 +374,8 @@ def test_logrotate_says_what_keeps_the_relay_from_reloading(lab):
         stream.write("no_such_setting = 1\n")
     done = rotate(relay)
     assert done.returncode != 0 and "no_such_setting" in done.stderr, done
+    relay.send()
+    relay.wait_event("queued")  # in the new file
 
 
 def test_what_takes_long_is_said_with_its_thread_until_nobody_asks(lab):
