@@ -4,6 +4,7 @@
 #include "base/conf_units.h"
 #include "base/log.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 #include "qmgr/dest/site.h"
@@ -71,18 +72,13 @@ static void widen_column(int *width, size_t len)
 		*width = (int)len;
 }
 
-static void put_padded(struct buf *to, const struct buf *text, int width)
-{
-	buf_printf(to, "%-*s", width, buf_cstr((struct buf *)text));
-}
-
 /* The state with how long it holds, and its length. */
 static void put_state_padded(struct buf *to, const char *state, int64_t for_ms, int width)
 {
 	struct buf text;
 	buf_init(&text);
 	put_state(&text, state, for_ms);
-	put_padded(to, &text, width);
+	buf_printf(to, "%-*s", width, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -96,19 +92,10 @@ static size_t state_length(const char *state, int64_t for_ms)
 	return len;
 }
 
-static void put_host_name(struct buf *to, const struct dest_host *h)
-{
-	buf_puts(to, h->peer);
-}
-
 static void measure_host(struct widths *w, const struct dest_host *h)
 {
-	struct buf name;
-	buf_init(&name);
-	put_host_name(&name, h);
-	widen_column(&w->host, buf_len(&name));
+	widen_column(&w->host, strlen(h->peer));
 	widen_column(&w->host_state, state_length(h->state, h->retry_in_ms));
-	buf_fini(&name);
 }
 
 static void measure_columns(const struct dest_command *c, struct widths *w)
@@ -135,13 +122,7 @@ static void end_line(struct buf *to)
 
 static void put_host_line(struct buf *to, const struct dest_host *h, const struct widths *w)
 {
-	struct buf name;
-	buf_init(&name);
-	put_host_name(&name, h);
-	buf_puts(to, "  ");
-	put_padded(to, &name, w->host);
-	buf_fini(&name);
-	buf_puts(to, " ");
+	buf_printf(to, "  %-*s ", w->host, h->peer);
 	put_state_padded(to, h->state, h->retry_in_ms, w->host_state);
 	buf_printf(to, " preference=%-3" PRIu32 " connections=%-3d idle=%-3d failures=%d",
 		   h->preference, h->connections, h->idle, h->failures);
@@ -410,90 +391,78 @@ void dest_print_full(struct buf *to, const struct dest_command *c)
 		put_host_full(to, &c->host[i]);
 }
 
-static void json_text(struct buf *to, const char *name, const char *text)
-{
-	buf_printf(to, "\"%s\":", name);
-	log_json_string(to, text);
-}
-
 static void json_verdict(struct buf *to, const struct verdict *v)
 {
-	buf_puts(to, ",\"last_failure\":");
 	if (!v) {
-		buf_puts(to, "null");
+		json_put_text(to, "last_failure", NULL);
 		return;
 	}
-	buf_printf(to, "{\"when\":%" PRId64 ".%03d,\"code\":%d,", v->when_ms / 1000,
-		   (int)(v->when_ms % 1000), v->code);
-	json_text(to, "dsn", v->dsn);
+	buf_puts(to, "\"last_failure\":{");
+	json_put_seconds(to, "when", v->when_ms);
+	json_put_number(to, "code", v->code);
+	json_put_text(to, "dsn", v->dsn);
+	json_put_text(to, "host", v->host);
+	json_put_text(to, "reason", v->text);
+	json_put_end(to, '}');
 	buf_puts(to, ",");
-	json_text(to, "host", v->host);
-	buf_puts(to, ",");
-	json_text(to, "reason", v->text);
-	buf_puts(to, "}");
-}
-
-static void json_seconds(struct buf *to, const char *name, int64_t ms)
-{
-	buf_printf(to, ",\"%s\":%" PRId64 ".%03d", name, ms / 1000, (int)(ms % 1000));
 }
 
 static void json_host(struct buf *to, const struct dest_host *h)
 {
 	buf_puts(to, "{");
-	json_text(to, "host", h->name);
-	buf_puts(to, ",");
-	json_text(to, "address", h->address);
-	if (h->login) {
-		buf_puts(to, ",");
-		json_text(to, "login", h->login);
-	}
-	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
-	json_text(to, "state", h->state);
+	json_put_text(to, "host", h->name);
+	json_put_text(to, "address", h->address);
+	if (h->login)
+		json_put_text(to, "login", h->login);
+	json_put_number(to, "port", h->port);
+	json_put_number(to, "preference", h->preference);
+	json_put_text(to, "state", h->state);
 	buf_printf(to,
-		   ",\"connections\":%d,\"ready\":%d,\"idle\":%d,\"unanswered\":%d"
+		   "\"connections\":%d,\"ready\":%d,\"idle\":%d,\"unanswered\":%d"
 		   ",\"failures\":%d,\"in_doubt\":%d,\"depth\":%d,",
 		   h->connections, h->ready, h->idle, h->unanswered, h->failures, h->doubts,
 		   h->depth);
-	json_text(to, "mode", h->mode);
-	json_seconds(to, "retry_in", h->retry_in_ms);
-	json_seconds(to, "mode_for", h->mode_in_ms);
+	json_put_text(to, "mode", h->mode);
+	json_put_seconds(to, "retry_in", h->retry_in_ms);
+	json_put_seconds(to, "mode_for", h->mode_in_ms);
 	buf_printf(to,
-		   ",\"messages_most\":%d,\"connections_most\":%d,\"round_trip\":%.6f"
-		   ",\"service\":%.6f",
+		   "\"messages_most\":%d,\"connections_most\":%d,\"round_trip\":%.6f"
+		   ",\"service\":%.6f,",
 		   h->messages_most, h->limit, (double)h->round_trip_us / 1e6,
 		   (double)h->service_us / 1e6);
-	json_seconds(to, "slow_for", h->slow_in_ms);
-	json_seconds(to, "tls_broken_for", h->plain_in_ms);
-	json_seconds(to, "classical_for", h->classical_in_ms);
+	json_put_seconds(to, "slow_for", h->slow_in_ms);
+	json_put_seconds(to, "tls_broken_for", h->plain_in_ms);
+	json_put_seconds(to, "classical_for", h->classical_in_ms);
 	if (h->opened_ago_ms >= 0)
-		json_seconds(to, "opened_ago", h->opened_ago_ms);
+		json_put_seconds(to, "opened_ago", h->opened_ago_ms);
 	else
-		buf_puts(to, ",\"opened_ago\":null");
+		json_put_text(to, "opened_ago", NULL);
 	json_verdict(to, h->why);
-	buf_puts(to, "}");
+	json_put_end(to, '}');
 }
 
 static void json_pace(struct buf *to, const struct dest_site *s)
 {
 	if (s->pace <= 0) {
-		buf_puts(to, ",\"pace\":null");
+		json_put_text(to, "pace", NULL);
 		return;
 	}
-	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,\"of_provider\":%s,", s->pace,
-		   (double)s->paced_ms / 1000, s->shared ? "true" : "false");
-	json_text(to, "reason", s->refused ? s->refused->text : "");
-	buf_puts(to, "}");
+	buf_printf(to, "\"pace\":{\"rate\":%.3f,\"since\":%.3f,", s->pace,
+		   (double)s->paced_ms / 1000);
+	json_put_flag(to, "of_provider", s->shared);
+	json_put_text(to, "reason", s->refused ? s->refused->text : "");
+	json_put_end(to, '}');
+	buf_puts(to, ",");
 }
 
 static void json_domains(struct buf *to, const struct dest_site *s)
 {
-	buf_puts(to, ",\"domains\":[");
+	buf_puts(to, "\"domains\":[");
 	for (int i = 0; i < s->ndomain; i++) {
 		buf_puts(to, i > 0 ? "," : "");
 		log_json_string(to, s->domain[i]);
 	}
-	buf_printf(to, "],\"more_domains\":%d", s->more_domains);
+	buf_printf(to, "],\"more_domains\":%d,", s->more_domains);
 }
 
 /* The last hour, each step as the counts say. */
@@ -502,7 +471,7 @@ static void json_past(struct buf *to, const struct site_past *p)
 	if (!p)
 		return;
 	buf_printf(to,
-		   ",\"past\":{\"step\":%.3f,\"last_began\":%.3f,"
+		   "\"past\":{\"step\":%.3f,\"last_began\":%.3f,"
 		   "\"counts\":[\"sent\",\"deferred\",\"bounced\",\"unreached\"],\"steps\":[",
 		   (double)SITE_HOUR_STEP_MS / 1000, (double)p->ago_ms / 1000);
 	for (int i = 0; i < p->n; i++) {
@@ -511,45 +480,54 @@ static void json_past(struct buf *to, const struct site_past *p)
 			buf_printf(to, "%s%" PRIu32, k > 0 ? "," : "", p->step[i][k]);
 		buf_puts(to, "]");
 	}
-	buf_puts(to, "]}");
+	buf_puts(to, "]},");
 }
 
 static void json_site(struct buf *to, const struct dest_site *s)
 {
 	buf_puts(to, "{");
-	json_text(to, "site", s->name);
-	buf_puts(to, ",");
-	json_text(to, "transport", s->transport);
-	buf_puts(to, ",");
-	if (s->provider) {
-		json_text(to, "provider", s->provider);
-		buf_puts(to, ",");
-	}
+	json_put_text(to, "site", s->name);
+	json_put_text(to, "transport", s->transport);
+	if (s->provider)
+		json_put_text(to, "provider", s->provider);
 	if (s->source) {
-		json_text(to, "source", s->source);
-		buf_printf(to, ",\"refused_in\":%.3f,", (double)s->shut_in_ms / 1000);
+		json_put_text(to, "source", s->source);
+		json_put_seconds(to, "refused_in", s->shut_in_ms);
 	}
-	json_text(to, "state", s->state);
+	json_put_text(to, "state", s->state);
 	buf_printf(to,
-		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
+		   "\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
 		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"deferred\":%" PRId64
 		   ",\"parked\":%" PRId64 ",\"replies\":%" PRId64 ",\"unreached\":%" PRId64
-		   ",\"rate_events\":%" PRId64,
+		   ",\"rate_events\":%" PRId64 ",",
 		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
 		   s->deferred, s->parked, s->verdicts, s->unreached, s->rate_events);
-	json_seconds(to, "rate_per", s->rate_per_ms);
-	json_seconds(to, "rate_delay", s->delay_ms);
-	json_seconds(to, "dead_for", s->dead_in_ms);
+	json_put_seconds(to, "rate_per", s->rate_per_ms);
+	json_put_seconds(to, "rate_delay", s->delay_ms);
+	json_put_seconds(to, "dead_for", s->dead_in_ms);
 	json_pace(to, s);
 	json_verdict(to, s->last);
 	json_domains(to, s);
 	json_past(to, s->past);
-	buf_puts(to, ",\"hosts\":[");
+	buf_puts(to, "\"hosts\":[");
 	for (int i = 0; i < s->nhost; i++) {
 		buf_puts(to, i > 0 ? "," : "");
 		json_host(to, &s->host[i]);
 	}
 	buf_puts(to, "]}\n");
+}
+
+static void json_suspended(struct buf *to, const struct dest_suspended *n)
+{
+	buf_puts(to, "{");
+	json_put_text(to, "suspended", n->name);
+	json_put_flag(to, "provider", n->provider);
+	if (n->until_ms)
+		json_put_seconds(to, "until", n->until_ms);
+	else
+		json_put_text(to, "until", NULL);
+	json_put_end(to, '}');
+	buf_puts(to, "\n");
 }
 
 void dest_print_json(struct buf *to, const struct dest_command *c)
@@ -560,17 +538,8 @@ void dest_print_json(struct buf *to, const struct dest_command *c)
 		json_host(to, &c->host[i]);
 		buf_puts(to, "\n");
 	}
-	for (int i = 0; i < c->nsuspended; i++) {
-		buf_puts(to, "{");
-		json_text(to, "suspended", c->suspended[i].name);
-		buf_printf(to, ",\"provider\":%s,\"until\":",
-			   c->suspended[i].provider ? "true" : "false");
-		if (c->suspended[i].until_ms)
-			buf_printf(to, "%.3f", (double)c->suspended[i].until_ms / 1000);
-		else
-			buf_puts(to, "null");
-		buf_puts(to, "}\n");
-	}
+	for (int i = 0; i < c->nsuspended; i++)
+		json_suspended(to, &c->suspended[i]);
 }
 
 void dest_print_done(struct buf *to, const struct dest_command *c)

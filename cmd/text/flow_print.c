@@ -2,8 +2,8 @@
 #include "cmd/text/flow_print.h"
 
 #include "base/conf_units.h"
-#include "base/log.h"
 #include "base/utf8.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/queue_print.h"
 
@@ -131,44 +131,48 @@ void flow_print_full(struct buf *to, const struct flow_command *c, int64_t now_m
 static void put_time(struct buf *to, const char *key, int64_t ms)
 {
 	if (ms > 0)
-		buf_printf(to, ",\"%s\":%" PRId64 ".%03d", key, ms / 1000, (int)(ms % 1000));
+		json_put_seconds(to, key, ms);
 }
 
 static void put_json_settings(struct buf *to, const struct flow_row *row)
 {
 	if (row->rate.events > 0) {
-		buf_puts(to, ",\"rate\":");
+		buf_puts(to, "\"rate\":");
 		conf_rate_print(&row->rate, to);
+		buf_puts(to, ",");
 	}
 	put_time(to, "lifetime", row->lifetime);
-	if (row->transport) {
-		buf_puts(to, ",\"transport\":");
-		log_json_string(to, row->transport);
-	}
+	if (row->transport)
+		json_put_text(to, "transport", row->transport);
 	put_time(to, "due", row->due_ms);
 }
 
 static void put_json_span(struct buf *to, const struct flow_span *s)
 {
-	buf_printf(to, "\"sent\":%" PRId64 ",\"deferred\":%" PRId64 ",\"refused\":%" PRId64,
-		   s->sent, s->deferred, s->refused);
+	json_put_number(to, "sent", s->sent);
+	json_put_number(to, "deferred", s->deferred);
+	json_put_number(to, "refused", s->refused);
+}
+
+static void put_json_past(struct buf *to, const char *name, const struct flow_span *s)
+{
+	buf_printf(to, "\"%s\":{", name);
+	put_json_span(to, s);
+	json_put_end(to, '}');
+	buf_puts(to, ",");
 }
 
 void flow_print_members(struct buf *to, const struct flow_row *row, int64_t sending)
 {
-	buf_puts(to, "\"flow\":");
-	log_json_string(to, row->name);
-	buf_printf(to,
-		   ",\"suspended\":%s,\"weight\":%" PRId64 ",\"messages\":%" PRId64
-		   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",",
-		   row->suspended ? "true" : "false", row->weight, row->messages, row->sending,
-		   sending);
+	json_put_text(to, "flow", row->name);
+	json_put_flag(to, "suspended", row->suspended);
+	json_put_number(to, "weight", row->weight);
+	json_put_number(to, "messages", row->messages);
+	json_put_number(to, "sending", row->sending);
+	json_put_number(to, "sending_all", sending);
 	put_json_span(to, &row->today);
-	buf_puts(to, ",\"hour\":{");
-	put_json_span(to, &row->hour);
-	buf_puts(to, "},\"yesterday\":{");
-	put_json_span(to, &row->yesterday);
-	buf_puts(to, "}");
+	put_json_past(to, "hour", &row->hour);
+	put_json_past(to, "yesterday", &row->yesterday);
 	put_json_settings(to, row);
 	put_time(to, "until", row->until_ms);
 	put_time(to, "oldest", row->oldest_ms);
@@ -180,7 +184,8 @@ void flow_print_json(struct buf *to, const struct flow_command *c)
 	for (int i = 0; i < c->nrow; i++) {
 		buf_puts(to, "{");
 		flow_print_members(to, &c->row[i], c->sending);
-		buf_puts(to, "}\n");
+		json_put_end(to, '}');
+		buf_puts(to, "\n");
 	}
 }
 

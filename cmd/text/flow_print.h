@@ -17,7 +17,7 @@ void flow_print_figures(struct buf *, const struct flow_row *, int64_t sending, 
 /* " weight=1 messages=..." sending: of all flows. */
 
 void flow_print_members(struct buf *, const struct flow_row *, int64_t sending);
-/* Of its object, without a bracket. */
+/* Of its object, as json_put.h has them. */
 
 void flow_print_list(struct buf *, const struct flow_command *, int64_t now_ms);
 void flow_print_full(struct buf *, const struct flow_command *, int64_t now_ms);

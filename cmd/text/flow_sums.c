@@ -168,14 +168,14 @@ static void put_nodes(struct buf *to, const struct flow_sum *sum, const char *na
 		      bool only_suspended)
 {
 	const char *before = "";
-	buf_printf(to, ",\"%s\":[", name);
+	buf_printf(to, "\"%s\":[", name);
 	for (int i = 0; i < sum->nat; i++)
 		if (!only_suspended || sum->at[i].suspended) {
 			buf_puts(to, before);
 			log_json_string(to, sum->at[i].node);
 			before = ",";
 		}
-	buf_puts(to, "]");
+	buf_puts(to, "],");
 }
 
 static void put_node(struct buf *to, const struct cluster_said *node)
@@ -194,7 +194,8 @@ void flow_sums_json(struct buf *to, const struct flow_sums *all)
 		flow_print_members(to, &sum->row, all->sending);
 		put_nodes(to, sum, "nodes", false);
 		put_nodes(to, sum, "suspended_at", true);
-		buf_puts(to, "}\n");
+		json_put_end(to, '}');
+		buf_puts(to, "\n");
 	}
 	for (int i = 0; i < all->said->n; i++)
 		put_node(to, &all->said->said[i]);

@@ -26,6 +26,11 @@ void json_put_flag(struct buf *to, const char *name, bool is)
 	buf_printf(to, "\"%s\":%s,", name, is ? "true" : "false");
 }
 
+void json_put_seconds(struct buf *to, const char *name, int64_t ms)
+{
+	buf_printf(to, "\"%s\":%" PRId64 ".%03d,", name, ms / 1000, (int)(ms % 1000));
+}
+
 void json_put_moment(struct buf *to, const char *name, int64_t wall_ms)
 {
 	buf_printf(to, "\"%s\":\"", name);

@@ -5,8 +5,6 @@
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 
-#include <inttypes.h>
-
 void suppress_print_list(struct buf *to, const struct suppress_command *c)
 {
 	for (int i = 0; i < c->found; i++) {
@@ -19,11 +17,6 @@ void suppress_print_list(struct buf *to, const struct suppress_command *c)
 		}
 		buf_printf(to, ": %s\n", *row->host ? row->host : "added by hand");
 	}
-}
-
-static void put_time(struct buf *to, const char *name, int64_t ms)
-{
-	buf_printf(to, "\"%s\":%" PRId64 ".%03d,", name, ms / 1000, (int)(ms % 1000));
 }
 
 static const char *const states[] = {
@@ -50,10 +43,10 @@ void suppress_print_json(struct buf *to, const struct suppress_command *c)
 		buf_puts(to, "{");
 		json_put_text(to, "address", row->address);
 		json_put_text(to, "host", row->host);
-		put_time(to, "since", row->since_ms);
-		put_time(to, "last", row->last_ms);
+		json_put_seconds(to, "since", row->since_ms);
+		json_put_seconds(to, "last", row->last_ms);
 		if (row->until_ms > 0)
-			put_time(to, "until", row->until_ms);
+			json_put_seconds(to, "until", row->until_ms);
 		json_put_end(to, '}');
 		buf_puts(to, "\n");
 	}
