@@ -100,8 +100,8 @@ void sts_trace_json(struct buf *to, const struct sts_ask *a)
 	json_put_text(to, "mode", p ? sts_mode_word(p->mode) : NULL);
 	json_put_text(to, "id", p ? a->id : NULL);
 	if (p) {
-		json_put_moment(to, "fetched", a->fetched_ms);
-		json_put_moment(to, "ends", a->ends_ms);
+		moment_put_json(to, "fetched", a->fetched_ms);
+		moment_put_json(to, "ends", a->ends_ms);
 	}
 	json_put_text(to, "record", *a->record ? a->record : NULL);
 	json_put_text(to, "result", sts_outcome_word(a->outcome));

@@ -184,7 +184,7 @@ static void json_certificates(struct buf *to, const struct tls_probe *p)
 		json_put_text(to, "issuer", c->issuer);
 		json_put_text(to, "names", c->names);
 		json_put_text(to, "key", c->key);
-		json_put_moment(to, "until", c->until_ms);
+		moment_put_json(to, "until", c->until_ms);
 		json_put_text(to, "sha256", c->fingerprint);
 		json_put_end(to, '}');
 		buf_puts(to, ",");

@@ -2,7 +2,6 @@
 #include "cmd/text/json_put.h"
 
 #include "base/log.h"
-#include "cmd/text/moment.h"
 
 #include <inttypes.h>
 
@@ -29,13 +28,6 @@ void json_put_flag(struct buf *to, const char *name, bool is)
 void json_put_seconds(struct buf *to, const char *name, int64_t ms)
 {
 	buf_printf(to, "\"%s\":%" PRId64 ".%03d,", name, ms / 1000, (int)(ms % 1000));
-}
-
-void json_put_moment(struct buf *to, const char *name, int64_t wall_ms)
-{
-	buf_printf(to, "\"%s\":\"", name);
-	moment_put(to, wall_ms, true);
-	buf_puts(to, "\",");
 }
 
 void json_put_end(struct buf *to, char bracket)

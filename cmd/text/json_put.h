@@ -17,7 +17,6 @@ void json_put_text(struct buf *, const char *name, const char *text); /* NULL be
 void json_put_number(struct buf *, const char *name, int64_t);
 void json_put_flag(struct buf *, const char *name, bool);
 void json_put_seconds(struct buf *, const char *name, int64_t ms); /* 1.500 */
-void json_put_moment(struct buf *, const char *name, int64_t wall_ms);
-void json_put_end(struct buf *, char bracket); /* '}' or ']' */
+void json_put_end(struct buf *, char bracket);			   /* '}' or ']' */
 
 #endif

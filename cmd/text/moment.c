@@ -18,6 +18,13 @@ void moment_put(struct buf *to, int64_t wall_ms, bool utc)
 	buf_puts(to, text);
 }
 
+void moment_put_json(struct buf *to, const char *name, int64_t wall_ms)
+{
+	buf_printf(to, "\"%s\":\"", name);
+	moment_put(to, wall_ms, true);
+	buf_puts(to, "\",");
+}
+
 void moment_put_span(struct buf *to, int64_t ms)
 {
 	int64_t s = ms / 1000;

@@ -16,6 +16,9 @@
 #include <stdint.h>
 
 void moment_put(struct buf *, int64_t wall_ms, bool utc);
+void moment_put_json(struct buf *, const char *name, int64_t wall_ms);
+/* As json_put.h puts members. */
+
 void moment_put_span(struct buf *, int64_t ms);
 
 void moment_put_due(struct buf *, int64_t wall_ms, int64_t now_ms, bool utc);
