@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEP = 1000 }; /* messages a turn: mail goes on meanwhile */
 
@@ -19,6 +20,16 @@ const char *spool_queue_name(enum spool_queue q)
 {
 	static const char *const name[] = {"incoming", "active", "deferred", "hold"};
 	return name[q];
+}
+
+unsigned spool_queue_bit(const char *name, size_t len)
+{
+	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++) {
+		const char *other = spool_queue_name((enum spool_queue)q);
+		if (strlen(other) == len && memcmp(other, name, len) == 0)
+			return 1u << q;
+	}
+	return 0;
 }
 
 struct spool_command *spool_command_new(int op, struct loop *reply_to, void *owner)

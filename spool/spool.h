@@ -191,6 +191,7 @@ struct spool_moved {
 
 enum spool_queue { SPOOL_INCOMING, SPOOL_ACTIVE, SPOOL_DEFERRED, SPOOL_HOLD };
 const char *spool_queue_name(enum spool_queue);
+unsigned spool_queue_bit(const char *name, size_t len); /* 1 << that queue; 0: none is called so */
 
 struct spool_row {
 	enum spool_queue queue;

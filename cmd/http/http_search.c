@@ -201,10 +201,7 @@ static void begin_search(struct http_look *k)
 
 static bool read_queue(const char *name, unsigned *queues)
 {
-	*queues = 0;
-	for (int i = SPOOL_INCOMING; i <= SPOOL_HOLD; i++)
-		if (strcmp(name, spool_queue_name((enum spool_queue)i)) == 0)
-			*queues = 1u << i;
+	*queues = spool_queue_bit(name, strlen(name));
 	return !*name || *queues;
 }
 

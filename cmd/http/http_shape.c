@@ -105,16 +105,11 @@ static bool read_queues(const char *text, struct shape_question *q)
 	q->shape->queues = 0;
 	for (size_t len; *text; text += len + (text[len] == ',')) {
 		len = strcspn(text, ",");
-		int i = SPOOL_INCOMING;
-		while (i <= SPOOL_HOLD &&
-		       (strncmp(text, spool_queue_name((enum spool_queue)i), len) != 0 ||
-			spool_queue_name((enum spool_queue)i)[len]))
-			i++;
-		if (i <= SPOOL_HOLD)
-			q->shape->queues |= 1u << i;
-		else if (len == strlen("maildrop") && strncmp(text, "maildrop", len) == 0)
-			q->maildrop = true;
-		else
+		unsigned queue = spool_queue_bit(text, len);
+		bool maildrop = len == strlen("maildrop") && strncmp(text, "maildrop", len) == 0;
+		q->shape->queues |= queue;
+		q->maildrop |= maildrop;
+		if (!queue && !maildrop)
 			return false;
 	}
 	return true;

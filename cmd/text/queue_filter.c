@@ -31,12 +31,10 @@ void queue_filter_fini(struct queue_filter *f)
 
 static bool add_queue(struct queue_filter *f, const char *text, struct buf *error)
 {
-	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++) {
-		if (strcmp(text, spool_queue_name((enum spool_queue)q)) == 0) {
-			f->queues |= 1u << q;
-			return true;
-		}
-	}
+	unsigned queue = spool_queue_bit(text, strlen(text));
+	f->queues |= queue;
+	if (queue)
+		return true;
 	buf_printf(error, "--queue is one of incoming, active, deferred, hold; not %s", text);
 	return false;
 }

@@ -106,12 +106,10 @@ static bool parse_option(struct shape_args *a, int option, struct buf *error)
 
 static bool parse_queue(struct shape_args *a, const char *name, struct buf *error)
 {
-	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++) {
-		if (strcmp(name, spool_queue_name((enum spool_queue)q)) == 0) {
-			a->queues |= 1u << q;
-			return true;
-		}
-	}
+	unsigned queue = spool_queue_bit(name, strlen(name));
+	a->queues |= queue;
+	if (queue)
+		return true;
 	if (strcmp(name, "maildrop") == 0)
 		return a->maildrop = true;
 	buf_printf(error, "a queue is one of maildrop, incoming, active, deferred, hold; not %s",
