@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,12 @@ void *mem_zalloc(size_t size)
 void *mem_realloc(void *p, size_t size)
 {
 	return require_memory(realloc(p, size ? size : 1));
+}
+
+void *mem_room(void *rows, size_t n, size_t size)
+{
+	bool full = (n & (n - 1)) == 0; /* 0, 1, 2, 4, 8 ... */
+	return full ? mem_realloc(rows, (n > 0 ? 2 * n : 1) * size) : rows;
 }
 
 char *mem_strdup(const char *s)

@@ -14,6 +14,11 @@
 void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
 void *mem_realloc(void *, size_t size);
+
+void *mem_room(void *rows, size_t n, size_t size);
+/* Memory for one more row of that size behind the n that there are: of an array that grows row by row, and whose memory
+ * doubles each time when n is a power of two. */
+
 char *mem_strdup(const char *); /* NULL stays NULL */
 char *mem_strndup(const char *, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

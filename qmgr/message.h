@@ -56,7 +56,7 @@ struct message {
 	/* router.h */
 	int64_t lookups; /* under way, begun for it */
 	struct waiting_recipient *to_route;
-	size_t to_route_first, nto_route, to_route_cap;
+	size_t to_route_first, nto_route;
 	struct list in_router;
 
 	struct list in_reports; /* round.c: its report waits */

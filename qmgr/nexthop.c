@@ -203,10 +203,7 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
 {
-	if (n->nwaiting == n->waiting_cap) {
-		n->waiting_cap = n->waiting_cap ? n->waiting_cap * 2 : 4;
-		n->waiting = mem_realloc(n->waiting, n->waiting_cap * sizeof *n->waiting);
-	}
+	n->waiting = mem_room(n->waiting, n->nwaiting, sizeof *n->waiting);
 	n->waiting[n->nwaiting++] = (struct waiting_recipient){job, recipient};
 }
 
@@ -403,7 +400,7 @@ size_t nexthop_take_waiting(struct nexthop *n, struct waiting_recipient **waitin
 	size_t nwaiting = n->nwaiting;
 	*waiting = n->waiting;
 	n->waiting = NULL;
-	n->nwaiting = n->waiting_cap = 0;
+	n->nwaiting = 0;
 	return nwaiting;
 }
 

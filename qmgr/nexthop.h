@@ -39,7 +39,7 @@ struct nexthop {
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
 	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
-	size_t nwaiting, waiting_cap;
+	size_t nwaiting;
 	UT_hash_handle hh;
 };
 

@@ -143,10 +143,7 @@ void router_add_by(struct job *job, uint32_t recipient, const struct route *way)
 	struct message *m = message_of_work(job->work);
 	if (route_recipient(job, recipient, way))
 		return;
-	if (m->nto_route == m->to_route_cap) {
-		m->to_route_cap = m->to_route_cap ? m->to_route_cap * 2 : 16;
-		m->to_route = mem_realloc(m->to_route, m->to_route_cap * sizeof *m->to_route);
-	}
+	m->to_route = mem_room(m->to_route, m->nto_route, sizeof *m->to_route);
 	m->to_route[m->nto_route++] = (struct waiting_recipient){job, recipient};
 	if (list_empty(&m->in_router))
 		list_append(&m->qmgr->to_route, &m->in_router);
@@ -197,7 +194,7 @@ static void forget_recipients(struct message *m)
 	list_remove(&m->in_router);
 	free(m->to_route);
 	m->to_route = NULL;
-	m->to_route_first = m->nto_route = m->to_route_cap = 0;
+	m->to_route_first = m->nto_route = 0;
 }
 
 static void run_message(struct message *m)

@@ -10,17 +10,9 @@
 
 #define DAY_MS 86400000.0
 
-static void make_room(struct arrivals *a)
-{
-	if (a->n == a->cap) {
-		a->cap = a->cap ? a->cap * 2 : 64;
-		a->item = mem_realloc(a->item, (size_t)a->cap * sizeof *a->item);
-	}
-}
-
 struct arrival *arrivals_add(struct arrivals *a, int64_t at_us, uint64_t size, uint32_t nrcpt)
 {
-	make_room(a);
+	a->item = mem_room(a->item, (size_t)a->n, sizeof *a->item);
 	a->item[a->n] = (struct arrival){.at_us = at_us,
 					 .size = size,
 					 .nrcpt = nrcpt,
@@ -145,7 +137,7 @@ void arrivals_deal(const struct arrivals *a, struct dice *dice, int nodes, struc
 	for (int i = 0; i < a->n; i++) {
 		int64_t any = dice_between(dice, 0, nodes - 1);
 		struct arrivals *node = &to[a->item[i].node > 0 ? a->item[i].node - 1 : any];
-		make_room(node);
+		node->item = mem_room(node->item, (size_t)node->n, sizeof *node->item);
 		node->item[node->n++] = a->item[i];
 	}
 }

@@ -23,7 +23,7 @@ struct arrival {
 };
 
 struct arrivals {
-	int n, cap;
+	int n;
 	struct arrival *item;
 	int nword;
 	char **word; /* domains that are not in the scenario as they are */

@@ -46,10 +46,7 @@ struct verdict *cause_verdict(enum cause cause, enum verdict_class class, const 
 
 void numbers_add(struct numbers *l, int64_t value)
 {
-	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 256;
-		l->value = mem_realloc(l->value, (size_t)l->cap * sizeof *l->value);
-	}
+	l->value = mem_room(l->value, (size_t)l->n, sizeof *l->value);
 	l->value[l->n++] = value;
 }
 

@@ -40,7 +40,7 @@ struct verdict *cause_verdict(enum cause, enum verdict_class, const char *host);
 
 /* Numbers of which mean and quantiles are wanted. */
 struct numbers {
-	int64_t n, cap;
+	int64_t n;
 	int64_t *value;
 };
 
@@ -77,7 +77,7 @@ struct tally_site {
 	int64_t bound[CONSTRAINT_COUNT], nbound; /* samples at which entries waited */
 	int64_t begun;				 /* deliveries */
 	int64_t first_begun_us, last_begun_us, gap_least_us, last_ended_us;
-	int64_t nsample, cap;
+	int64_t nsample;
 	struct sample *sample;
 	struct sample sum; /* of all nodes, at the present one */
 	bool own;	   /* its transport is not the first, which has no title of its own */
@@ -97,7 +97,7 @@ struct tally_flow {
 /* Over time: what it was found to let through, and whether the source is refused there. */
 struct tally_provider {
 	char *key;
-	int64_t nsample, cap;
+	int64_t nsample;
 	struct sample *sample; /* at_ms, pace, shut */
 	UT_hash_handle hh;
 };
@@ -133,7 +133,7 @@ struct tally {
 	struct tally_provider *providers; /* by key: of a source, PROVIDER@SOURCE */
 	struct tally_domain *domains;
 	struct tally_flow *flows;
-	int64_t nfate, fate_cap;
+	int64_t nfate;
 	struct tally_fate *fate;
 	int64_t active_most, rcpt_most; /* messages and recipients in the scheduler */
 	int64_t nfault;

@@ -35,10 +35,7 @@ void tally_flows_free(struct tally *t)
 void tally_fate(struct tally *t, const char *flow, const char *domain, int64_t came_ms,
 		int64_t wait_ms)
 {
-	if (t->nfate == t->fate_cap) {
-		t->fate_cap = t->fate_cap ? t->fate_cap * 2 : 256;
-		t->fate = mem_realloc(t->fate, (size_t)t->fate_cap * sizeof *t->fate);
-	}
+	t->fate = mem_room(t->fate, (size_t)t->nfate, sizeof *t->fate);
 	t->fate[t->nfate++] = (struct tally_fate){came_ms, wait_ms, tally_flow(t, flow),
 						  tally_site_of(t, domain)};
 }

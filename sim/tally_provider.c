@@ -30,10 +30,7 @@ void tally_provider(struct tally *t, const char *key, const struct sample *sampl
 		last->pace += sample->pace;
 		return;
 	}
-	if (p->nsample == p->cap) {
-		p->cap = p->cap ? p->cap * 2 : 64;
-		p->sample = mem_realloc(p->sample, (size_t)p->cap * sizeof *p->sample);
-	}
+	p->sample = mem_room(p->sample, (size_t)p->nsample, sizeof *p->sample);
 	p->sample[p->nsample++] = *sample;
 }
 

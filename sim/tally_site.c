@@ -151,10 +151,7 @@ static void add_sample(struct tally *t, const char *key, const struct sample *sa
 	note_bound(s, sample);
 	if (t->sample_ms > 0 && sample->at_ms % t->sample_ms != 0)
 		return;
-	if (s->nsample == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 64;
-		s->sample = mem_realloc(s->sample, (size_t)s->cap * sizeof *s->sample);
-	}
+	s->sample = mem_room(s->sample, (size_t)s->nsample, sizeof *s->sample);
 	s->sample[s->nsample++] = *sample;
 }
 

@@ -47,7 +47,7 @@ static void forget_list(struct filter_changes *f)
 	}
 	free(f->change);
 	f->change = NULL;
-	f->n = f->cap = 0;
+	f->n = 0;
 	f->bytes = 0;
 }
 
@@ -217,10 +217,7 @@ const char *filter_changes_add(struct filter_changes *f, const struct milter_ans
 		f->bytes > FILTER_CHANGES_BYTES ? "it changes too much" : check_change(f, a);
 	if (wrong)
 		return wrong;
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 8;
-		f->change = mem_realloc(f->change, (size_t)f->cap * sizeof *f->change);
-	}
+	f->change = mem_room(f->change, (size_t)f->n, sizeof *f->change);
 	f->change[f->n++] =
 		(struct filter_change){.kind = a->change,
 				       .index = a->index,

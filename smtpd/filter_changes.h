@@ -32,7 +32,7 @@ struct filter_changes {
 	struct alias_heard *heard; /* what servers have said of it; the owner's */
 	struct draft *draft;
 	int received; /* where our own Received field is, the topmost; -1: there is none */
-	int n, cap;
+	int n;
 	struct filter_change *change;
 	size_t bytes;
 	bool body;		 /* another is being written */
