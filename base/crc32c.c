@@ -2,6 +2,8 @@
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
+#include <stdio.h>
+#include <string.h>
 
 uint32_t crc32c(uint32_t before, const void *data, size_t len)
 {
@@ -14,4 +16,13 @@ uint32_t crc32c(uint32_t before, const void *data, size_t len)
 		len -= n;
 	}
 	return ~crc;
+}
+
+bool crc32c_text_good(const char *text, size_t len, const char *first_line)
+{
+	unsigned crc;
+	size_t first = strlen(first_line);
+	return len >= first + CRC32C_LINE && strncmp(text, first_line, first) == 0 &&
+	       sscanf(text + len - CRC32C_LINE, "crc %8x\n", &crc) == 1 &&
+	       crc == crc32c(0, text, len - CRC32C_LINE);
 }

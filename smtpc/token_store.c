@@ -18,7 +18,7 @@
 
 static const char folder_name[] = "tokens", first_line[] = "sluice token 1\n";
 
-enum { DIGEST = 32, NAME_PLAIN = 64, NAME_DIGITS = 16, CRC_LINE = 13, SIZE_MAX_BYTES = 256 << 10 };
+enum { DIGEST = 32, NAME_PLAIN = 64, NAME_DIGITS = 16, SIZE_MAX_BYTES = 256 << 10 };
 
 void token_grant_fini(struct token_grant *g)
 {
@@ -84,21 +84,11 @@ static char *take_line(const char **at, const char *end, const char *name)
 	return value;
 }
 
-static bool is_whole(struct buf *b)
-{
-	unsigned crc;
-	size_t len = buf_len(b), first = strlen(first_line);
-	const char *text = buf_cstr(b);
-	return len >= first + CRC_LINE && memcmp(text, first_line, first) == 0 &&
-	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
-	       crc == crc32c(0, text, len - CRC_LINE);
-}
-
 /* Of another grant than the file's: nothing, and nothing is wrong. */
 static bool read_text(const struct buf *b, const struct token_source *s, struct token_grant *g)
 {
 	const char *at = buf_data(b) + strlen(first_line);
-	const char *end = buf_data(b) + buf_len(b) - CRC_LINE;
+	const char *end = buf_data(b) + buf_len(b) - CRC32C_LINE;
 	char *file = take_line(&at, end, "file "), *of = take_line(&at, end, "of ");
 	char *own = digest_of_source(s);
 	if (of && strcmp(of, own) == 0) {
@@ -124,7 +114,7 @@ bool token_store_read(const char *spool, const char *file, const struct token_so
 		;
 	else if (fd < 0 || !file_read(fd, SIZE_MAX_BYTES, &text))
 		buf_printf(why, "%s: %s", path, strerror(errno));
-	else if (!is_whole(&text))
+	else if (!crc32c_text_good(buf_cstr(&text), buf_len(&text), first_line))
 		buf_printf(why, "%s is damaged", path);
 	else
 		good = read_text(&text, s, g);

@@ -15,7 +15,7 @@
 
 #define FIRST_LINE "sluice checkpoint 2\n"
 
-enum { CRC_LINE = 13, SIZE_MAX_BYTES = 16 << 20 };
+enum { SIZE_MAX_BYTES = 16 << 20 };
 
 /* Nothing in it is to be read by a start: it will be garbage, or content. */
 static bool passed_over(const struct journal *j, const struct segment *s)
@@ -129,20 +129,11 @@ bool checkpoint_leave(struct journal *j)
 	return !j->stuck && mark_segments(j);
 }
 
-static bool is_intact(const char *text, size_t len)
-{
-	unsigned crc;
-	return len >= strlen(FIRST_LINE) + CRC_LINE &&
-	       strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) == 0 &&
-	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
-	       crc == crc32c(0, text, len - CRC_LINE);
-}
-
 bool checkpoint_open_text(struct buf *text)
 {
-	bool right = is_intact(buf_cstr(text), buf_len(text));
+	bool right = crc32c_text_good(buf_cstr(text), buf_len(text), FIRST_LINE);
 	if (right)
-		buf_shorten(text, CRC_LINE);
+		buf_shorten(text, CRC32C_LINE);
 	return right;
 }
 
@@ -204,7 +195,7 @@ bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
 	bool ok = checkpoint_text(folder, &text);
 	if (ok && buf_len(&text) > 0) {
 		char *whole = buf_cstr(&text);
-		ok = is_intact(whole, buf_len(&text));
+		ok = crc32c_text_good(whole, buf_len(&text), FIRST_LINE);
 		if (ok)
 			*n = parse_rows(whole, rows);
 	}

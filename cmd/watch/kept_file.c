@@ -29,21 +29,11 @@ const struct kept_file kept_flows = {"flows", "sluice flows 1\n",
 const struct kept_file kept_cluster = {"cluster", "sluice cluster 1\n",
 				       "orders for all nodes are carried out once more"};
 
-enum { CRC_LINE = 13, SIZE_MAX_BYTES = 256 << 20 };
+enum { SIZE_MAX_BYTES = 256 << 20 };
 
 static void log_fault(const struct kept_file *f, const char *spool, const char *what)
 {
 	log_event(LOG_LEVEL_ERROR, f->name, "spool", spool, "reason", what, NULL);
-}
-
-static bool is_intact(const struct kept_file *f, struct buf *b)
-{
-	unsigned crc;
-	size_t len = buf_len(b), first = strlen(f->first_line);
-	const char *text = buf_cstr(b);
-	return len >= first + CRC_LINE && strncmp(text, f->first_line, first) == 0 &&
-	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
-	       crc == crc32c(0, text, len - CRC_LINE);
 }
 
 /* NULL: all of it is there; or there is none, and that was no fault. Otherwise why not. */
@@ -54,15 +44,16 @@ static const char *read_intact(const struct kept_file *f, int folder, struct buf
 		return errno == ENOENT ? NULL : log_text("it can't be read (%s)", strerror(errno));
 	const char *why = !file_read(fd, SIZE_MAX_BYTES, to)
 				  ? log_text("it can't be read (%s)", strerror(errno))
-			  : is_intact(f, to) ? NULL
-					     : "it is damaged";
+			  : crc32c_text_good(buf_cstr(to), buf_len(to), f->first_line)
+				  ? NULL
+				  : "it is damaged";
 	close(fd);
 	if (why) {
 		buf_clear(to);
 		return why;
 	}
 	buf_consume(to, strlen(f->first_line));
-	buf_shorten(to, CRC_LINE);
+	buf_shorten(to, CRC32C_LINE);
 	return NULL;
 }
 
