@@ -63,20 +63,26 @@ bool net_parse(const char *text, struct net *n)
 	return bits >= 0 && none_behind(n);
 }
 
+void net_of(const union address *a, struct net *n)
+{
+	n->bits = 128;
+	if (a->sa.sa_family == AF_INET) {
+		memcpy(n->bytes, mapped, sizeof mapped);
+		memcpy(n->bytes + 12, &a->in.sin_addr, 4);
+	} else {
+		memcpy(n->bytes, &a->in6.sin6_addr, 16);
+	}
+}
+
 bool net_match(const struct net *n, const union address *a)
 {
-	unsigned char bytes[16];
-	if (a->sa.sa_family == AF_INET) {
-		memcpy(bytes, mapped, sizeof mapped);
-		memcpy(bytes + 12, &a->in.sin_addr, 4);
-	} else if (a->sa.sa_family == AF_INET6) {
-		memcpy(bytes, &a->in6.sin6_addr, 16);
-	} else {
+	struct net of;
+	if (a->sa.sa_family != AF_INET && a->sa.sa_family != AF_INET6)
 		return false;
-	}
+	net_of(a, &of);
 	/* "::/0" is every IPv6 address; the IPv4 ones are not meant. */
 	bool net_v4 = n->bits >= 96 && is_v4(n->bytes);
-	return net_v4 == is_v4(bytes) && same_bits(n->bytes, bytes, n->bits);
+	return net_v4 == is_v4(of.bytes) && same_bits(n->bytes, of.bytes, n->bits);
 }
 
 bool netlist_init(struct netlist *l, const struct conf_list *texts, const char **bad)
@@ -118,17 +124,6 @@ const char *net_text(const struct net *n, char to[NET_TEXT])
 	else
 		snprintf(to, NET_TEXT, "%s/%d", host, v4 ? n->bits - 96 : n->bits);
 	return to;
-}
-
-void net_of(const union address *a, struct net *n)
-{
-	n->bits = 128;
-	if (a->sa.sa_family == AF_INET) {
-		memcpy(n->bytes, mapped, sizeof mapped);
-		memcpy(n->bytes + 12, &a->in.sin_addr, 4);
-	} else {
-		memcpy(n->bytes, &a->in6.sin6_addr, 16);
-	}
 }
 
 bool net_up(struct net *n)
