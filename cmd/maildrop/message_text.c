@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/datetime.h"
+#include "base/header_field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +24,6 @@ void message_text_fini(struct message_text *m)
 	buf_fini(&m->body);
 }
 
-/* The length of a field's name, or 0 when the line begins no field. */
-static size_t name_length(const char *line, size_t len)
-{
-	size_t n = 0;
-	while (n < len && line[n] > ' ' && line[n] < 0x7f && line[n] != ':')
-		n++;
-	size_t name = n;
-	while (n < len && (line[n] == ' ' || line[n] == '\t'))
-		n++;
-	return n < len && line[n] == ':' ? name : 0;
-}
-
 static bool is_folded(const struct message_text *m, const char *line)
 {
 	return (*line == ' ' || *line == '\t') && buf_len(&m->header) > 0;
@@ -47,7 +36,7 @@ static void take_line(struct message_text *m, const char *line, size_t len, bool
 	for (size_t i = 0; i < len; i++)
 		m->eightbit = m->eightbit || (unsigned char)line[i] > 0x7f;
 	if (!*in_body) {
-		if (len > 0 && (is_folded(m, line) || name_length(line, len) > 0)) {
+		if (len > 0 && (is_folded(m, line) || header_field_name(line, len) > 0)) {
 			to = &m->header;
 		} else {
 			*in_body = true;
@@ -103,7 +92,7 @@ bool message_text_field(const struct message_text *m, const char *name, const ch
 	while (*cursor < buf_len(&m->header)) {
 		size_t begin = *cursor, end = field_end(&m->header, begin);
 		*cursor = end;
-		if (name_length(data + begin, end - begin) == want &&
+		if (header_field_name(data + begin, end - begin) == want &&
 		    strncasecmp(data + begin, name, want) == 0) {
 			const char *colon = memchr(data + begin, ':', end - begin);
 			*value = colon + 1;
@@ -149,7 +138,7 @@ static void remove_fields(struct message_text *m, const char *name)
 	while (at < buf_len(&m->header)) {
 		const char *field = buf_data(&m->header) + at;
 		size_t end = field_end(&m->header, at), len = end - at;
-		if (name_length(field, len) != want || strncasecmp(field, name, want) != 0)
+		if (header_field_name(field, len) != want || strncasecmp(field, name, want) != 0)
 			buf_append(&kept, field, len);
 		at = end;
 	}
