@@ -288,33 +288,31 @@ void control_say(struct request *r, const char *text, size_t len)
 	stream_flush(c->stream);
 }
 
-void control_complain(struct request *r, const char *fmt, ...)
+static void send_error(struct request *r, const char *mark, const char *fmt, va_list args)
 {
-	struct buf text;
-	va_list args;
-	buf_init(&text);
-	va_start(args, fmt);
+	struct buf text = {0};
+	buf_puts(&text, mark);
 	buf_vprintf(&text, fmt, args);
-	va_end(args);
 	append_frame(connection_of(r), buf_data(&text), buf_len(&text), true);
 	stream_flush(connection_of(r)->stream);
 	buf_fini(&text);
 }
 
+void control_complain(struct request *r, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	send_error(r, "", fmt, args);
+	va_end(args);
+}
+
 void control_progress(struct request *r, const char *fmt, ...)
 {
-	struct buf text;
 	va_list args;
-	if (!r->progress)
-		return;
-	buf_init(&text);
-	buf_puts(&text, CONTROL_PROGRESS);
 	va_start(args, fmt);
-	buf_vprintf(&text, fmt, args);
+	if (r->progress)
+		send_error(r, CONTROL_PROGRESS, fmt, args);
 	va_end(args);
-	append_frame(connection_of(r), buf_data(&text), buf_len(&text), true);
-	stream_flush(connection_of(r)->stream);
-	buf_fini(&text);
 }
 
 bool control_full(struct request *r)
