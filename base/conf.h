@@ -358,6 +358,8 @@ const union address *conf_source_address(const struct conf_source *, int family)
 bool conf_milter_passed(const struct conf *, const struct conf_milter *);
 /* Does any mail pass this filter of the configuration? */
 
+const char *conf_milter_action(enum milter_default); /* "tempfail" */
+
 int conf_milter_locals(const struct conf *);
 /* How many filters the mail of users of this machine passes. */
 

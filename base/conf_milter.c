@@ -88,6 +88,15 @@ bool conf_milter_passed(const struct conf *c, const struct conf_milter *m)
 	return m->local;
 }
 
+const char *conf_milter_action(enum milter_default action)
+{
+	static const char *const names[] = {[MILTER_DEFAULT_TEMPFAIL] = "tempfail",
+					    [MILTER_DEFAULT_ACCEPT] = "accept",
+					    [MILTER_DEFAULT_REJECT] = "reject",
+					    [MILTER_DEFAULT_QUARANTINE] = "quarantine"};
+	return names[action];
+}
+
 int conf_milter_locals(const struct conf *c)
 {
 	int n = 0;

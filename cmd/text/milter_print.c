@@ -20,15 +20,6 @@ static const char *state_word(const struct milter_row *r)
 	return r->health.away ? "failing" : "ready";
 }
 
-static const char *action_name(const struct milter_row *r)
-{
-	static const char *const names[] = {[MILTER_DEFAULT_TEMPFAIL] = "tempfail",
-					    [MILTER_DEFAULT_ACCEPT] = "accept",
-					    [MILTER_DEFAULT_REJECT] = "reject",
-					    [MILTER_DEFAULT_QUARANTINE] = "quarantine"};
-	return names[r->filter->default_action];
-}
-
 /* How often it was so; answer NULL: all. */
 static int64_t sum_cells(enum metric_family f, const struct milter_row *r, const char *answer)
 {
@@ -86,7 +77,8 @@ void milter_print_list(struct buf *to, const struct milter_row *row, int n)
 			   count_answers(r, "discard"), sum_cells(FAMILY_milter_failures, r, NULL));
 		put_cell(to, 8, r, mean_us(r));
 		put_cell(to, 8, r, r->health.longest_us);
-		buf_printf(to, "  %-10s  %s\n", action_name(r), r->filter->address);
+		buf_printf(to, "  %-10s  %s\n", conf_milter_action(r->filter->default_action),
+			   r->filter->address);
 	}
 }
 
@@ -148,7 +140,8 @@ void milter_print_full(struct buf *to, const struct milter_row *r, int64_t now_m
 	buf_puts(to, "\n");
 	put_since(to, r, now_ms);
 	buf_printf(to, "  while it is away: %s (default_action = \"%s\")\n",
-		   condition_effect(milter_health_condition(r->filter)), action_name(r));
+		   condition_effect(milter_health_condition(r->filter)),
+		   conf_milter_action(r->filter->default_action));
 	put_answers(to, r);
 	put_whose(to, r);
 }
@@ -165,7 +158,7 @@ void milter_print_json(struct buf *to, const struct milter_row *r)
 					     : NULL);
 	json_put_text(to, "reason", r->why);
 	json_put_text(to, "last_failure", r->health.why);
-	json_put_text(to, "default_action", action_name(r));
+	json_put_text(to, "default_action", conf_milter_action(r->filter->default_action));
 	buf_puts(to, "\"answers\":{");
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(FAMILY_milter_answers, c));)
 		if (strcmp(metric_cell_label(c, 0), r->filter->title) == 0)

@@ -55,20 +55,11 @@ static enum step default_action(struct filter *f)
 	}
 }
 
-static const char *action_text(const struct filter *f)
-{
-	static const char *const texts[] = {[MILTER_DEFAULT_TEMPFAIL] = "tempfail",
-					    [MILTER_DEFAULT_ACCEPT] = "accept",
-					    [MILTER_DEFAULT_REJECT] = "reject",
-					    [MILTER_DEFAULT_QUARANTINE] = "quarantine"};
-	return texts[action_of(f)];
-}
-
 void milter_filter_write_off(struct filter *f, const char *why)
 {
 	struct milter_chain *c = f->chain;
 	milter_filter_move(f, FILTER_FAILED);
-	c->edges->tell(c->owner, f->conf->title, action_text(f), why);
+	c->edges->tell(c->owner, f->conf->title, conf_milter_action(action_of(f)), why);
 }
 
 void milter_filter_forget(struct filter *f)
