@@ -2,6 +2,7 @@
 #include "base/header_addresses.h"
 
 #include "base/mem.h"
+#include "base/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,6 @@ static void spoil_reading(struct cursor *c, const char *why)
 	c->at = c->end;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static void skip_comment(struct cursor *c)
 {
 	int depth = 0;
@@ -63,7 +59,7 @@ static void skip_comment(struct cursor *c)
 
 static void skip_blanks(struct cursor *c)
 {
-	while (c->at < c->end && (is_blank(*c->at) || *c->at == '('))
+	while (c->at < c->end && (words_is_blank(*c->at) || *c->at == '('))
 		if (*c->at == '(')
 			skip_comment(c);
 		else
@@ -96,7 +92,7 @@ static void take_enclosed(struct cursor *c, char close)
 
 static void take_atom(struct cursor *c)
 {
-	while (c->at < c->end && !is_blank(*c->at) && !strchr("()<>[]:;@\\,.\"", *c->at))
+	while (c->at < c->end && !words_is_blank(*c->at) && !strchr("()<>[]:;@\\,.\"", *c->at))
 		buf_append(&c->words, c->at++, 1);
 }
 

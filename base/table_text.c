@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "base/utf8.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -22,11 +23,6 @@ struct reader {
 	char *end; /* of its value so far */
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 bool table_key_lower(const char *key)
 {
 	for (; *key; key++)
@@ -40,7 +36,7 @@ static char *end_of_key(char *text, bool colon)
 {
 	bool quoted = false;
 	for (; *text; text++) {
-		if (!quoted && (colon ? *text == ':' : is_blank(*text)))
+		if (!quoted && (colon ? *text == ':' : words_is_blank(*text)))
 			return text;
 		if (*text == '\\' && text[1])
 			text++;
@@ -52,7 +48,7 @@ static char *end_of_key(char *text, bool colon)
 
 static char *trimmed_end(char *from, char *end)
 {
-	while (end > from && is_blank(end[-1]))
+	while (end > from && words_is_blank(end[-1]))
 		end--;
 	return end;
 }
@@ -89,7 +85,7 @@ static char *join_word(char *stop, char **value, char *end)
 	size_t len = (size_t)(behind - word);
 	*stop++ = ' ';
 	memmove(stop, word, len);
-	for (*value = behind; *value < end && is_blank(**value); ++*value)
+	for (*value = behind; *value < end && words_is_blank(**value); ++*value)
 		;
 	return stop + len;
 }
@@ -109,7 +105,7 @@ static void begin_row(struct reader *r, char *line, char *end)
 		return;
 	}
 	char *value = stop == end ? end : stop + 1;
-	while (value < end && is_blank(*value))
+	while (value < end && words_is_blank(*value))
 		value++;
 	if (r->form->two && r->form->two(value))
 		stop = join_word(stop, &value, end);
@@ -134,7 +130,7 @@ static void blank_out(char *from, char *to)
 static void read_line(struct reader *r, char *line, char *end)
 {
 	char *text = line;
-	while (text < end && is_blank(*text))
+	while (text < end && words_is_blank(*text))
 		text++;
 	if (text == end || *text == '#')
 		return;

@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+static inline bool words_is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 const char *words_next(const char **text, size_t *len);
 /* The next word, and step over it; of length 0 at the end. */
 

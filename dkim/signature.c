@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/header_field.h"
 #include "base/mem.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -79,11 +80,6 @@ bool signature_rsa(const struct conf_dkim *d)
 	return EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 void signature_field_relaxed(const char *field, size_t len, struct buf *to)
 {
 	const char *end = field + len, *p = field;
@@ -93,16 +89,16 @@ void signature_field_relaxed(const char *field, size_t len, struct buf *to)
 		*at++ = (char)tolower((unsigned char)*p);
 	p = (const char *)memchr(p, ':', (size_t)(end - p)) + 1;
 	*at++ = ':';
-	while (end > p && is_blank(end[-1]))
+	while (end > p && words_is_blank(end[-1]))
 		end--;
-	while (p < end && is_blank(*p))
+	while (p < end && words_is_blank(*p))
 		p++;
 	for (bool blank = false; p < end; p++) {
-		if (!is_blank(*p))
+		if (!words_is_blank(*p))
 			*at++ = *p;
 		else if (!blank)
 			*at++ = ' ';
-		blank = is_blank(*p);
+		blank = words_is_blank(*p);
 	}
 	*at++ = '\r';
 	*at++ = '\n';

@@ -2,6 +2,7 @@
 #include "smtpc/mime_type.h"
 
 #include "base/header_field.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +14,10 @@ struct cursor {
 	const char *at, *end;
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 static void skip_blanks(struct cursor *c)
 {
 	int depth = 0;
-	for (; c->at < c->end && (depth > 0 || is_blank(*c->at) || *c->at == '('); c->at++) {
+	for (; c->at < c->end && (depth > 0 || words_is_blank(*c->at) || *c->at == '('); c->at++) {
 		if (*c->at == '\\' && c->at + 1 < c->end)
 			c->at++;
 		else if (*c->at == '(')
@@ -40,7 +36,7 @@ static bool take_word(struct cursor *c, char to[WORD_MAX])
 	quoted = c->at < c->end && *c->at == '"';
 	for (c->at += quoted; c->at < c->end; c->at++) {
 		if (quoted ? *c->at == '"'
-			   : is_blank(*c->at) || strchr("()<>@,;:\\\"/[]?=", *c->at))
+			   : words_is_blank(*c->at) || strchr("()<>@,;:\\\"/[]?=", *c->at))
 			break;
 		if (quoted && *c->at == '\\' && c->at + 1 < c->end)
 			c->at++;
