@@ -102,62 +102,49 @@ static void recall_events(struct server *s)
 	buf_fini(&text);
 }
 
+static const char *read_kept(const struct server *s, const struct kept_file *f, struct buf *text)
+{
+	buf_clear(text);
+	kept_file_read(f, s->conf->spool, text);
+	return buf_cstr(text);
+}
+
 /* Read the facts that were learnt about hosts before, without which some are tried once more; who is suspended. */
 static void recall_learnt(struct server *s)
 {
-	struct buf text;
-	buf_init(&text);
-	kept_file_read(&kept_destdb, s->conf->spool, &text);
-	qmgr_recall(s->qmgr, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_suppressed, s->conf->spool, &text);
-	qmgr_recall_suppressed(s->qmgr, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_suspended, s->conf->spool, &text);
-	limiter_recall(s->limiter, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_logins, s->conf->spool, &text);
-	limiter_recall_figures(s->limiter, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_flows, s->conf->spool, &text);
-	qmgr_recall_flows(s->qmgr, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_sts, s->conf->spool, &text);
-	sts_recall(s->sts, buf_cstr(&text));
-	buf_clear(&text);
-	kept_file_read(&kept_tlsrpt, s->conf->spool, &text);
-	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
+	struct buf text = {0};
+	qmgr_recall(s->qmgr, read_kept(s, &kept_destdb, &text));
+	qmgr_recall_suppressed(s->qmgr, read_kept(s, &kept_suppressed, &text));
+	limiter_recall(s->limiter, read_kept(s, &kept_suspended, &text));
+	limiter_recall_figures(s->limiter, read_kept(s, &kept_logins, &text));
+	qmgr_recall_flows(s->qmgr, read_kept(s, &kept_flows, &text));
+	sts_recall(s->sts, read_kept(s, &kept_sts, &text));
+	tlsrpt_recall(s->tlsrpt, read_kept(s, &kept_tlsrpt, &text));
 	buf_fini(&text);
 	recall_events(s);
 }
 
-static void keep_figures(struct server *s)
+static void write_kept(const struct server *s, const struct kept_file *f, struct buf *text)
 {
-	struct buf text = {0};
-	limiter_figures(s->limiter, &text);
-	kept_file_write(&kept_logins, s->conf->spool, buf_cstr(&text));
-	buf_clear(&text);
-	qmgr_flows(s->qmgr, &text);
-	kept_file_write(&kept_flows, s->conf->spool, buf_cstr(&text));
-	buf_fini(&text);
+	kept_file_write(f, s->conf->spool, buf_cstr(text));
+	buf_clear(text);
 }
 
 static void keep_learnt(struct server *s)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	qmgr_learnt(s->qmgr, &text);
-	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
-	buf_clear(&text);
+	write_kept(s, &kept_destdb, &text);
 	qmgr_suppressed(s->qmgr, &text);
-	kept_file_write(&kept_suppressed, s->conf->spool, buf_cstr(&text));
-	buf_clear(&text);
+	write_kept(s, &kept_suppressed, &text);
 	sts_learnt(s->sts, &text);
-	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));
-	buf_clear(&text);
+	write_kept(s, &kept_sts, &text);
 	tlsrpt_learnt(s->tlsrpt, &text);
-	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
-	keep_figures(s);
+	write_kept(s, &kept_tlsrpt, &text);
+	limiter_figures(s->limiter, &text);
+	write_kept(s, &kept_logins, &text);
+	qmgr_flows(s->qmgr, &text);
+	write_kept(s, &kept_flows, &text);
 	buf_fini(&text);
 	if (*events_left(s->events))
 		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
@@ -184,8 +171,7 @@ static void join_cluster(struct server *s)
 	limiter_share(s->limiter, to_cluster, s);
 	if (s->smtpd)
 		limiter_share_clients(s->limiter, smtpd_clients(s->smtpd));
-	kept_file_read(&kept_cluster, s->conf->spool, &text);
-	cluster_recall(s->cluster, buf_cstr(&text));
+	cluster_recall(s->cluster, read_kept(s, &kept_cluster, &text));
 	buf_fini(&text);
 }
 
