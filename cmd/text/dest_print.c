@@ -522,10 +522,7 @@ static void json_suspended(struct buf *to, const struct dest_suspended *n)
 	buf_puts(to, "{");
 	json_put_text(to, "suspended", n->name);
 	json_put_flag(to, "provider", n->provider);
-	if (n->until_ms)
-		json_put_seconds(to, "until", n->until_ms);
-	else
-		json_put_text(to, "until", NULL);
+	json_put_time(to, "until", n->until_ms);
 	json_put_end(to, '}');
 	buf_puts(to, "\n");
 }

@@ -2,10 +2,10 @@
 #include "cmd/text/explain_print.h"
 
 #include "base/ident.h"
-#include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 
@@ -161,30 +161,10 @@ static void put_line(struct buf *to, const struct explain_question *x,
 	buf_puts(to, "\n");
 }
 
-static void put_string(struct buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":", name);
-	if (value)
-		log_json_string(to, value);
-	else
-		buf_puts(to, "null");
-}
-
-static void put_until(struct buf *to, int64_t until_ms)
-{
-	if (until_ms)
-		buf_printf(to, ",\"until\":%.3f", (double)until_ms / 1000);
-	else
-		buf_puts(to, ",\"until\":null");
-}
-
 static void put_id(struct buf *to, const char *name, uint64_t id)
 {
 	char text[IDENT_TEXT];
-	if (id)
-		buf_printf(to, "\"%s\":\"%s\"", name, ident_text(id, text));
-	else
-		buf_printf(to, "\"%s\":null", name);
+	json_put_text(to, name, id ? ident_text(id, text) : NULL);
 }
 
 static void put_object(struct buf *to, const struct explain_question *x,
@@ -195,31 +175,33 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_sentence(&sentence, row, !x->id, now_ms, true);
 	buf_puts(to, "{");
 	put_id(to, "id", x->id);
-	put_string(to, "site", row->site);
-	put_string(to, "transport", row->transport);
-	put_string(to, "provider", row->provider);
-	put_string(to, "source", row->source);
-	put_string(to, "constraint", constraint_name(row->constraint));
-	put_string(to, "says", buf_cstr(&sentence));
+	json_put_text(to, "site", row->site);
+	json_put_text(to, "transport", row->transport);
+	json_put_text(to, "provider", row->provider);
+	json_put_text(to, "source", row->source);
+	json_put_text(to, "constraint", constraint_name(row->constraint));
+	json_put_text(to, "says", buf_cstr(&sentence));
 	char *relief = relief_of_row(row);
-	put_string(to, "relief", relief);
+	json_put_text(to, "relief", relief);
 	free(relief);
-	put_until(to, row->until_ms);
-	buf_printf(
-		to,
-		",\"%s\":%" PRId64 ",\"sending\":%" PRId64 ",\"limit\":%" PRId64
-		",\"window\":%d,\"connections\":%d,\"connecting\":%d,\"busy\":%d,\"ahead\":%" PRId64
-		",",
-		x->id ? "recipients" : "waiting", row->recipients, row->sending, row->limit,
-		row->window, row->connections, row->connecting, row->busy, row->ahead);
+	json_put_time(to, "until", row->until_ms);
+	json_put_number(to, x->id ? "recipients" : "waiting", row->recipients);
+	json_put_number(to, "sending", row->sending);
+	json_put_number(to, "limit", row->limit);
+	json_put_number(to, "window", row->window);
+	json_put_number(to, "connections", row->connections);
+	json_put_number(to, "connecting", row->connecting);
+	json_put_number(to, "busy", row->busy);
+	json_put_number(to, "ahead", row->ahead);
 	put_id(to, "next", row->first);
-	buf_printf(to, ",\"next_slots\":%" PRId64 ",\"slipped\":%d", row->first_slots,
-		   row->slipped);
-	put_string(to, "last", row->last ? row->last->text : NULL);
+	json_put_number(to, "next_slots", row->first_slots);
+	json_put_number(to, "slipped", row->slipped);
+	json_put_text(to, "last", row->last ? row->last->text : NULL);
 	if (row->pace > 0)
-		buf_printf(to, ",\"pace\":%.3f,\"paced_since\":%.3f", row->pace,
+		buf_printf(to, "\"pace\":%.3f,\"paced_since\":%.3f,", row->pace,
 			   (double)row->paced_ms / 1000);
-	buf_puts(to, "}\n");
+	json_put_end(to, '}');
+	buf_puts(to, "\n");
 	buf_fini(&sentence);
 }
 
@@ -377,15 +359,17 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 	if (json) {
 		buf_puts(to, "{");
 		put_id(to, "id", row->envelope->id);
-		buf_puts(to, ",\"site\":null,\"transport\":null");
-		put_string(to, "waits_for", s.site);
-		put_string(to, "constraint", s.constraint);
-		put_string(to, "says", buf_cstr(&sentence));
-		put_string(to, "relief", relief);
-		put_until(to, s.until_ms);
-		buf_printf(to, ",\"recipients\":%" PRId64, n);
-		put_string(to, "last", last ? last->text : NULL);
-		buf_puts(to, "}\n");
+		json_put_text(to, "site", NULL);
+		json_put_text(to, "transport", NULL);
+		json_put_text(to, "waits_for", s.site);
+		json_put_text(to, "constraint", s.constraint);
+		json_put_text(to, "says", buf_cstr(&sentence));
+		json_put_text(to, "relief", relief);
+		json_put_time(to, "until", s.until_ms);
+		json_put_number(to, "recipients", n);
+		json_put_text(to, "last", last ? last->text : NULL);
+		json_put_end(to, '}');
+		buf_puts(to, "\n");
 	} else {
 		buf_printf(to, "%s: ", ident_text(row->envelope->id, id));
 		put_recipients(to, n);

@@ -30,6 +30,14 @@ void json_put_seconds(struct buf *to, const char *name, int64_t ms)
 	buf_printf(to, "\"%s\":%" PRId64 ".%03d,", name, ms / 1000, (int)(ms % 1000));
 }
 
+void json_put_time(struct buf *to, const char *name, int64_t ms)
+{
+	if (ms > 0)
+		json_put_seconds(to, name, ms);
+	else
+		json_put_text(to, name, NULL);
+}
+
 void json_put_end(struct buf *to, char bracket)
 {
 	if (buf_data(to)[buf_len(to) - 1] == ',')

@@ -17,6 +17,7 @@ void json_put_text(struct buf *, const char *name, const char *text); /* NULL be
 void json_put_number(struct buf *, const char *name, int64_t);
 void json_put_flag(struct buf *, const char *name, bool);
 void json_put_seconds(struct buf *, const char *name, int64_t ms); /* 1.500 */
+void json_put_time(struct buf *, const char *name, int64_t ms);	   /* the same; 0 becomes null */
 void json_put_end(struct buf *, char bracket);			   /* '}' or ']' */
 
 #endif

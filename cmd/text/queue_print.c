@@ -2,9 +2,9 @@
 #include "cmd/text/queue_print.h"
 
 #include "base/ident.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 
@@ -90,53 +90,40 @@ static const char *status_of(const struct recipient *r)
 	return r->done ? "done" : "waiting";
 }
 
-static void put_time_json(struct buf *to, int64_t ms)
-{
-	if (ms > 0)
-		buf_printf(to, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
-	else
-		buf_puts(to, "null");
-}
-
 static void put_recipient_json(struct buf *to, const struct recipient *r)
 {
-	buf_puts(to, "{\"to\":");
-	log_json_string(to, r->address);
-	buf_printf(to, ",\"status\":\"%s\",\"code\":", status_of(r));
-	if (r->last && r->last->code > 0)
-		buf_printf(to, "%d", r->last->code);
+	const struct verdict *v = r->last;
+	buf_puts(to, "{");
+	json_put_text(to, "to", r->address);
+	json_put_text(to, "status", status_of(r));
+	if (v && v->code > 0)
+		json_put_number(to, "code", v->code);
 	else
-		buf_puts(to, "null");
-	buf_puts(to, ",\"dsn\":");
-	if (r->last)
-		log_json_string(to, r->last->dsn);
-	else
-		buf_puts(to, "null");
-	buf_puts(to, ",\"reason\":");
-	if (r->last)
-		log_json_string(to, r->last->text);
-	else
-		buf_puts(to, "null");
-	buf_printf(to, ",\"tries\":%" PRIu32 ",\"in_doubt\":%d,\"done\":%s}", r->tries, r->doubts,
-		   r->done ? "true" : "false");
+		json_put_text(to, "code", NULL);
+	json_put_text(to, "dsn", v ? v->dsn : NULL);
+	json_put_text(to, "reason", v ? v->text : NULL);
+	json_put_number(to, "tries", r->tries);
+	json_put_number(to, "in_doubt", r->doubts);
+	json_put_flag(to, "done", r->done);
+	json_put_end(to, '}');
+	buf_puts(to, ",");
 }
 
-static void put_history_json(struct buf *to, const struct envelope *e, const struct history *h,
-			     bool more)
+static void put_history_json(struct buf *to, const struct envelope *e, const struct history *h)
 {
 	const struct verdict *v = h->verdict;
-	buf_printf(to, "%s{\"round\":%" PRIu32 ",\"when\":", more ? "," : "", h->round);
-	put_time_json(to, v->when_ms);
-	buf_puts(to, ",\"to\":");
-	log_json_string(to, e->rcpt[h->recipient].address);
-	buf_printf(to, ",\"rcpts\":%" PRIu32 ",\"status\":\"%s\",\"code\":%d,\"dsn\":", h->nrcpt,
-		   verdict_class_name(v->class), v->code);
-	log_json_string(to, v->dsn);
-	buf_puts(to, ",\"host\":");
-	log_json_string(to, v->host);
-	buf_puts(to, ",\"reason\":");
-	log_json_string(to, v->text);
-	buf_puts(to, "}");
+	buf_puts(to, "{");
+	json_put_number(to, "round", h->round);
+	json_put_time(to, "when", v->when_ms);
+	json_put_text(to, "to", e->rcpt[h->recipient].address);
+	json_put_number(to, "rcpts", h->nrcpt);
+	json_put_text(to, "status", verdict_class_name(v->class));
+	json_put_number(to, "code", v->code);
+	json_put_text(to, "dsn", v->dsn);
+	json_put_text(to, "host", v->host);
+	json_put_text(to, "reason", v->text);
+	json_put_end(to, '}');
+	buf_puts(to, ",");
 }
 
 /* In the words of RFC 8689. */
@@ -150,53 +137,47 @@ static const char *by_mode(const struct envelope *e)
 	return e->by & ENVELOPE_BY_RETURN ? "return" : "notify";
 }
 
-static void put_origin_json(struct buf *to, const struct envelope *e)
+static void put_wishes_json(struct buf *to, const struct envelope *e)
 {
-	buf_puts(to, ",\"flow\":");
-	log_json_string(to, envelope_flow(e));
-	if (e->user) {
-		buf_puts(to, ",\"user\":");
-		log_json_string(to, e->user);
+	if (e->tls != ENVELOPE_TLS_USUAL)
+		json_put_text(to, "tls", tls_wish(e));
+	if (e->priority != 0)
+		json_put_number(to, "priority", e->priority);
+	if (e->by) {
+		json_put_text(to, "by_mode", by_mode(e));
+		json_put_time(to, "by", e->by_ms);
 	}
-	if (e->client) {
-		buf_puts(to, ",\"client\":");
-		log_json_string(to, e->client);
-	}
+	if (e->not_before_ms > 0)
+		json_put_seconds(to, "not_before", e->not_before_ms);
 }
 
 void queue_print_json(struct buf *to, const struct spool_row *row)
 {
 	const struct envelope *e = row->envelope;
 	char id[IDENT_TEXT];
-	buf_printf(to, "{\"id\":\"%s\",\"queue\":\"%s\",\"from\":", ident_text(e->id, id),
-		   spool_queue_name(row->queue));
-	log_json_string(to, e->sender);
-	put_origin_json(to, e);
-	buf_printf(to, ",\"size\":%" PRIu64 ",\"arrived\":", e->size);
-	put_time_json(to, e->arrived_ms);
-	buf_puts(to, ",\"due\":");
-	put_time_json(to, e->due_ms);
-	if (e->tls != ENVELOPE_TLS_USUAL)
-		buf_printf(to, ",\"tls\":\"%s\"", tls_wish(e));
-	if (e->priority != 0)
-		buf_printf(to, ",\"priority\":%d", e->priority);
-	if (e->by) {
-		buf_printf(to, ",\"by_mode\":\"%s\",\"by\":", by_mode(e));
-		put_time_json(to, e->by_ms);
-	}
-	if (e->not_before_ms > 0) {
-		buf_puts(to, ",\"not_before\":");
-		put_time_json(to, e->not_before_ms);
-	}
-	buf_printf(to, ",\"tries\":%" PRIu32 ",\"rcpts\":[", e->rounds);
-	for (uint32_t i = 0; i < e->nrcpt; i++) {
-		buf_puts(to, i > 0 ? "," : "");
+	buf_puts(to, "{");
+	json_put_text(to, "id", ident_text(e->id, id));
+	json_put_text(to, "queue", spool_queue_name(row->queue));
+	json_put_text(to, "from", e->sender);
+	json_put_text(to, "flow", envelope_flow(e));
+	if (e->user)
+		json_put_text(to, "user", e->user);
+	if (e->client)
+		json_put_text(to, "client", e->client);
+	json_put_number(to, "size", (int64_t)e->size);
+	json_put_time(to, "arrived", e->arrived_ms);
+	json_put_time(to, "due", e->due_ms);
+	put_wishes_json(to, e);
+	json_put_number(to, "tries", e->rounds);
+	buf_puts(to, "\"rcpts\":[");
+	for (uint32_t i = 0; i < e->nrcpt; i++)
 		put_recipient_json(to, &e->rcpt[i]);
-	}
-	buf_puts(to, "],\"history\":[");
+	json_put_end(to, ']');
+	buf_puts(to, ",\"history\":[");
 	for (uint32_t i = 0; i < e->nhistory; i++)
-		put_history_json(to, e, &e->history[i], i > 0);
-	buf_puts(to, "]}\n");
+		put_history_json(to, e, &e->history[i]);
+	json_put_end(to, ']');
+	buf_puts(to, "}\n");
 }
 
 static void put_named(struct buf *to, const char *name, const char *value)

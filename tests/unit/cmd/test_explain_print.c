@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/text/explain_print.c"
+#include "cmd/text/json_put.c"
 #include "cmd/text/moment.c"
 #include "cmd/text/reply_words.c"
 #include "qmgr/dest/suspend.h"
