@@ -3,87 +3,50 @@
 
 #include "base/mem.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+/* Of this size and kind, with the key behind it. */
+static void *new_note(size_t size, enum sharing_note type, const char *key)
+{
+	size_t len = strlen(key);
+	struct note *n = mem_zalloc(size + len + 1);
+	n->type = (int)type;
+	memcpy((char *)n + size, key, len);
+	return n;
+}
 
 struct sharing_want *sharing_want_new(struct loop *reply_to, const char *key,
 				      const struct conf_rate *rate, int64_t n)
 {
-	struct sharing_want *w = mem_zalloc(sizeof *w);
-	w->note.type = SHARING_WANT;
+	struct sharing_want *w = new_note(offsetof(struct sharing_want, key), SHARING_WANT, key);
 	w->reply_to = reply_to;
-	w->key = mem_strdup(key);
 	w->rate = *rate;
 	w->n = n;
 	return w;
 }
 
-void sharing_want_free(struct sharing_want **wp)
-{
-	free((*wp)->key);
-	free(*wp);
-	*wp = NULL;
-}
-
 struct sharing_need *sharing_need_new(struct loop *reply_to, const char *key)
 {
-	struct sharing_need *n = mem_zalloc(sizeof *n);
-	n->note.type = SHARING_NEED;
+	struct sharing_need *n = new_note(offsetof(struct sharing_need, key), SHARING_NEED, key);
 	n->reply_to = reply_to;
-	n->key = mem_strdup(key);
 	return n;
-}
-
-void sharing_need_free(struct sharing_need **np)
-{
-	free((*np)->key);
-	free(*np);
-	*np = NULL;
 }
 
 struct sharing_leased *sharing_leased_new(const char *key)
 {
-	struct sharing_leased *l = mem_zalloc(sizeof *l);
-	l->note.type = SHARING_LEASED;
-	l->key = mem_strdup(key);
-	return l;
-}
-
-void sharing_leased_free(struct sharing_leased **lp)
-{
-	free((*lp)->key);
-	free(*lp);
-	*lp = NULL;
+	return new_note(offsetof(struct sharing_leased, key), SHARING_LEASED, key);
 }
 
 struct sharing_spent *sharing_spent_new(struct loop *reply_to, const char *key,
 					const struct conf_rate *rate)
 {
-	struct sharing_spent *s = mem_zalloc(sizeof *s);
-	s->note.type = SHARING_SPENT;
+	struct sharing_spent *s = new_note(offsetof(struct sharing_spent, key), SHARING_SPENT, key);
 	s->reply_to = reply_to;
-	s->key = mem_strdup(key);
 	s->rate = *rate;
 	return s;
 }
 
-void sharing_spent_free(struct sharing_spent **sp)
-{
-	free((*sp)->key);
-	free(*sp);
-	*sp = NULL;
-}
-
 struct sharing_total *sharing_total_new(const char *key)
 {
-	struct sharing_total *t = mem_zalloc(sizeof *t);
-	t->note.type = SHARING_TOTAL;
-	t->key = mem_strdup(key);
-	return t;
-}
-
-void sharing_total_free(struct sharing_total **tp)
-{
-	free((*tp)->key);
-	free(*tp);
-	*tp = NULL;
+	return new_note(offsetof(struct sharing_total, key), SHARING_TOTAL, key);
 }

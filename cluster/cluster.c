@@ -46,13 +46,9 @@ static void drop_note(struct note *note)
 		cluster_asked_free(&(struct cluster_asked *){(struct cluster_asked *)note});
 		break;
 	case SHARING_WANT:
-		sharing_want_free(&(struct sharing_want *){(struct sharing_want *)note});
-		break;
 	case SHARING_NEED:
-		sharing_need_free(&(struct sharing_need *){(struct sharing_need *)note});
-		break;
 	case SHARING_SPENT:
-		sharing_spent_free(&(struct sharing_spent *){(struct sharing_spent *)note});
+		free(note);
 		break;
 	default:
 		assert(0 && "a note that cluster does not know");

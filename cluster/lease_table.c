@@ -119,7 +119,7 @@ void lease_table_take(struct shares *s, struct sharing_need *n)
 	}
 	r->holder = n->reply_to;
 	lease_tell(&r->lease, n->limit, n->hold, n->want, n->heard, clock_steady_ms());
-	sharing_need_free(&n);
+	free(n);
 	step_row(r);
 }
 

@@ -36,8 +36,7 @@ static void drop_row(struct reserve_row *r)
 {
 	timer_stop(&r->shares->loop->timers, &r->timer);
 	HASH_DEL(r->shares->reserve, r);
-	if (r->want)
-		sharing_want_free(&r->want);
+	free(r->want);
 	free(r);
 }
 
@@ -202,7 +201,7 @@ void reserve_table_spent(struct shares *s, struct sharing_spent *n)
 		reserve_forget(&r->reserve, now_us);
 	else
 		reserve_spend(&r->reserve, &n->rate, n->n, now_us);
-	sharing_spent_free(&n);
+	free(n);
 	step_row(r);
 }
 

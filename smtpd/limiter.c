@@ -372,7 +372,7 @@ static void hear_total(struct limiter *l, struct sharing_total *t)
 				limits_total(&l->limits, (enum limit_by)by, (enum limit_of)of, name,
 					     l->conf, t->next_us, t->through);
 		}
-	sharing_total_free(&t);
+	free(t);
 }
 
 static void hear_parts(struct limiter *l, struct sharing_parts *p)

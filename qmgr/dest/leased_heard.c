@@ -3,6 +3,8 @@
 #include "base/sharing.h"
 #include "qmgr/dest/conn.h"
 
+#include <stdlib.h>
+
 /* Those that are told to close; the numbers follow when they have. */
 static void end_surplus(struct destdb *db, struct host *h)
 {
@@ -48,7 +50,7 @@ void leased_heard(struct destdb *db, struct sharing_leased *note)
 		if (more)
 			site_feed_waiting_for(h);
 	}
-	sharing_leased_free(&note);
+	free(note);
 }
 
 void leased_flush(struct destdb *db)

@@ -6,6 +6,8 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"
 
+#include <stdlib.h>
+
 bool site_one_at_a_time(const struct site *s)
 {
 	return s->queue.transport->settings->destination_rate_delay > 0;
@@ -46,7 +48,7 @@ void site_reserved(struct destdb *db, struct sharing_want *w)
 		pace_granted(&s->pace, w->n, w->from_us, w->again_us);
 		site_touch(s);
 	}
-	sharing_want_free(&w);
+	free(w);
 }
 
 int64_t site_rated_until_ms(const struct site *s)

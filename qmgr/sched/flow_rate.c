@@ -136,7 +136,7 @@ bool flow_rate_reserved(struct scheduler *sched, struct sharing_want *w)
 		pace_granted(&f->pace, w->n, w->from_us, w->again_us);
 		look_at_flow(f);
 	}
-	sharing_want_free(&w);
+	free(w);
 	return true;
 }
 

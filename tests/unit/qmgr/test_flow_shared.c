@@ -7,6 +7,8 @@
 #include "qmgr/dest/ladder.h"
 #include "qmgr/sched/flow.h"
 
+#include <stdlib.h>
+
 enum { SECOND = 1000 };
 
 #define ONE_EACH                                                                                   \
@@ -37,7 +39,7 @@ static int finish_in_cluster(void **state)
 	q->sched.share = NULL;
 	int rc = finish(state);
 	while (wants.n > 0)
-		sharing_want_free(&(struct sharing_want *){take(&wants, 0)});
+		free(take(&wants, 0));
 	return rc;
 }
 
@@ -150,7 +152,7 @@ static void what_comes_back_unselected_is_used_and_not_asked_for_again(void **st
 	lose(open_at(0), "refused");
 	pass_time(1);
 	assert_int_equal(opened_to("mx-2.test"), 1);
-	sharing_want_free(&w);
+	free(w);
 }
 
 /* One connection: what waits for its turn there keeps what was reserved for it, and asks for no more. */
@@ -175,7 +177,7 @@ static void what_is_reserved_is_not_lost_while_its_mail_waits_for_a_place(void *
 	assert_int_equal(given.n, 0); /* nor are both sent at once */
 	pass(50);
 	assert_int_equal(given_at(0)->id, 3);
-	sharing_want_free(&(struct sharing_want *){next_want(2)});
+	free(next_want(2));
 }
 
 static void without_mail_nothing_is_asked_and_the_flow_forgotten(void **state)
@@ -203,7 +205,7 @@ static void a_reload_changes_the_rate_at_once(void **state)
 	pass(100);
 	grant(next_want(3), 1, clock_ms, 0);
 	assert_int_equal(given.n, 1);
-	sharing_want_free(&(struct sharing_want *){next_want(2)});
+	free(next_want(2));
 	reload(ONE_EACH);
 	while (questions.n > 0) {
 		char name[40], host[60];

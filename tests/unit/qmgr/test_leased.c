@@ -5,6 +5,8 @@
 #include "base/fact.h"
 #include "base/sharing.h"
 
+#include <stdlib.h>
+
 static struct box needs;
 
 static void to_cluster(void *context, struct note *note)
@@ -30,12 +32,8 @@ static void begin_in_cluster(const char *transport)
 static int finish_in_cluster(void **state)
 {
 	int rc = finish(state);
-	while (needs.n > 0) {
-		if (needs.note[0]->type == SHARING_NEED)
-			sharing_need_free(&(struct sharing_need *){take(&needs, 0)});
-		else
-			sharing_want_free(&(struct sharing_want *){take(&needs, 0)});
-	}
+	while (needs.n > 0)
+		free(take(&needs, 0));
 	return rc;
 }
 
@@ -48,7 +46,7 @@ static struct sharing_need last_need(void)
 		struct sharing_need *n = take(&needs, 0);
 		assert_int_equal(n->note.type, SHARING_NEED);
 		last = *n;
-		sharing_need_free(&n);
+		free(n);
 	}
 	return last;
 }

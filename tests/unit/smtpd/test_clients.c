@@ -4,6 +4,8 @@
 #include "base/address.h"
 #include "smtpd/clients.h"
 
+#include <stdlib.h>
+
 static struct clients *clients;
 
 static int setup(void **state)
@@ -108,7 +110,8 @@ static void expect_said(const char *key, int64_t n, uint64_t told)
 	assert_int_equal(said->n, n);
 	assert_int_equal(said->told, told);
 	assert_int_equal(said->rate.events, 4);
-	sharing_spent_free(&said);
+	free(said);
+	said = NULL;
 }
 
 static bool total(const char *key, int64_t next_us, uint64_t through)
@@ -117,7 +120,7 @@ static bool total(const char *key, int64_t next_us, uint64_t through)
 	t->next_us = next_us;
 	t->through = through;
 	bool ours = clients_total(clients, t);
-	sharing_total_free(&t);
+	free(t);
 	return ours;
 }
 
