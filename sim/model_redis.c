@@ -22,14 +22,6 @@ static bool is_alive(const struct model_lease_row *r, int64_t now_ms)
 	return r->until_ms > now_ms;
 }
 
-int64_t model_lease_sum(const struct model_lease *m, int64_t now_ms)
-{
-	int64_t sum = 0;
-	for (int i = 0; i < m->nodes; i++)
-		sum += is_alive(&m->row[i], now_ms) ? m->row[i].hold : 0;
-	return sum;
-}
-
 /* Where there is not one for each: is it this one's turn? rank: its place among those that want some. */
 static bool has_turn(int64_t rank, int64_t wanting, int64_t limit, int64_t now_ms)
 {

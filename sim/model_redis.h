@@ -29,7 +29,6 @@ void model_lease_init(struct model_lease *, int nodes);
 void model_lease_fini(struct model_lease *);
 void model_lease_eval(struct model_lease *, int node, const struct lease_ask *, int64_t now_ms,
 		      int64_t scan_ms, struct lease_answer *);
-int64_t model_lease_sum(const struct model_lease *, int64_t now_ms);
 
 /* One rate. */
 struct model_rate {
