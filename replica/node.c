@@ -260,7 +260,7 @@ static void try_to_start(struct node *n)
 		end_life(n);
 		break;
 	case EPOCH_NEVER:
-		wait_for(n, "this name is retired");
+		wait_for(n, "this name is retired: set another one in cluster { name }");
 		break;
 	}
 }
@@ -373,7 +373,8 @@ static void on_tick(void *owner)
 static void adopt_queue(struct node *n, struct node_order *o, const struct roster_row *row)
 {
 	if (n->state != NODE_UP) {
-		buf_printf(&o->says, "this node has no epoch itself\n");
+		buf_printf(&o->says, "this node has no epoch itself: %s\n",
+			   n->reason ? n->reason : "it has lost it just now");
 		return;
 	}
 	uint64_t needed = 0;
@@ -402,12 +403,20 @@ static void adopt_queue(struct node *n, struct node_order *o, const struct roste
 	}
 }
 
+static const char *why_not_retire(enum replica_state is)
+{
+	if (is == REPLICA_RETIRED)
+		return " already";
+	return is == REPLICA_UP ? ": drain it, or have it adopted, before"
+				: ": wait until it is adopted";
+}
+
 static void retire_node(struct node *n, struct node_order *o, const struct roster_row *row)
 {
 	struct replica_epoch is = row->is;
 	if (is.state != REPLICA_ADOPTED) {
-		buf_printf(&o->says, "it is %s: drain it, or have it adopted, before\n",
-			   replica_state_name(is.state));
+		buf_printf(&o->says, "it is %s%s\n", replica_state_name(is.state),
+			   why_not_retire(is.state));
 		return;
 	}
 	if (!node_row_is_right(n, row->node,
@@ -442,11 +451,16 @@ bool node_has_others(const struct node *n)
 /* Somebody must be there to take the queue. */
 static void may_drain(struct node *n, struct node_order *o)
 {
+	if (n->state != NODE_UP) {
+		buf_printf(&o->says, "this node has no epoch: %s\n",
+			   n->reason ? n->reason : "it has lost it just now");
+		return;
+	}
 	if (!replica_whole(n->replica)) {
 		buf_printf(&o->says, "the copy of its queue is not whole yet\n");
 		return;
 	}
-	o->done = n->state == NODE_UP && node_has_others(n);
+	o->done = node_has_others(n);
 	buf_printf(&o->says, o->done ? "" : "there is no other node that could take its queue\n");
 }
 
@@ -478,6 +492,9 @@ static void obey_order(struct node *n, struct node_order *o)
 		adopt_queue(n, o, row);
 	else
 		retire_node(n, o, row);
+	if (o->done)
+		s = roster_read(&n->roster,
+				clock_up_ms()); /* what it has changed is seen at once */
 	post_views(n, s == NATS_OK ? &n->roster : NULL);
 	loop_post(o->reply_to, &o->note);
 }
