@@ -42,9 +42,11 @@ enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch
 {
 	if (!row)
 		return EPOCH_TAKE;
-	if (row->state == REPLICA_RETIRED)
+	if (row->state == REPLICA_RETIRED && own->epoch == 0)
 		return EPOCH_NEVER;
-	return row->life == own->life ? start_of_own(row, own) : start_of_other(row, own);
+	enum epoch_start start =
+		row->life == own->life ? start_of_own(row, own) : start_of_other(row, own);
+	return row->state == REPLICA_RETIRED && start != EPOCH_PAST ? EPOCH_NEVER : start;
 }
 
 bool epoch_is_left(const struct replica_epoch *row, const struct epoch_own *own)

@@ -62,7 +62,7 @@ enum epoch_start {
 	EPOCH_PAST,  /* what lies in this folder is another's: put it aside, then ask again */
 	EPOCH_DOUBT, /* folder and row contradict each other: one of them is older than it seems. The
 		      * operator is to say which; nothing is put aside, or sent, before */
-	EPOCH_NEVER  /* the name is retired */
+	EPOCH_NEVER  /* the name is retired, and no queue of it lies here */
 };
 
 enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch_own *);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A queue that others may have is begun by its own node only: what a start under another name, or without replication, does."""
 
+import json
 import os
 from collections import Counter
 
@@ -223,4 +224,31 @@ def test_orders_on_a_stopped_node_say_that_another_may_have_its_queue(lab, nats)
     nodes.wait_adopted("g1")
     sink.behaviour.rules.clear()
     empty(nodes["g2"])
+    assert came(sink) == Counter(taken.keys())
+
+
+def test_the_queue_of_a_name_that_was_retired_meanwhile_is_put_aside(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "h1", "h2")
+    relay = nodes["h1"]
+    taken = take(relay, 3, 0)
+    relay.kill()
+    nodes.wait_adopted("h1")
+    retire = nodes["h2"].command("node", "retire", "h1")
+    assert retire.returncode == 0
+    listed = nodes["h2"].command("node", "list", "--json").stdout.splitlines()
+    assert json.loads(listed[0])["queue"] == "retired"
+    again = nodes["h2"].command("node", "retire", "h1")
+    assert again.returncode == REFUSED and "it is retired already" in again.stderr
+    relay.start()
+    assert "is retired" in relay.wait_event("node", 60, state="waiting").keys["reason"]
+    assert relay.command("queue", "list").stdout.startswith("-- 0 ") and os.listdir(f"{relay.spool}/adopted")
+    drained = relay.command("node", "drain")
+    assert drained.returncode == REFUSED and "is retired" in drained.stderr
+    relay.stop()
+    configure(relay, cluster(nats, sink, "h3"))
+    relay.start()
+    relay.wait_event("node", 60, state="up", node="h3")
+    sink.behaviour.rules.clear()
+    empty(nodes["h2"])
     assert came(sink) == Counter(taken.keys())

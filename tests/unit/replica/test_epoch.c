@@ -149,8 +149,16 @@ static void who_has_left_goes_on_where_nobody_has_adopted_it(void **state)
 static void a_retired_name_never_comes_back(void **state)
 {
 	(void)state;
-	assert_int_equal(start(REPLICA_RETIRED, 42, 7), EPOCH_NEVER);
 	assert_int_equal(start(REPLICA_RETIRED, 43, 0), EPOCH_NEVER);
+	assert_int_equal(start(REPLICA_RETIRED, 43, 9),
+			 EPOCH_NEVER); /* it was never a part of this */
+}
+
+static void the_queue_of_a_retired_name_is_put_aside(void **state)
+{
+	(void)state;
+	assert_int_equal(start(REPLICA_RETIRED, 42, 7), EPOCH_PAST);
+	assert_int_equal(start(REPLICA_RETIRED, 43, 7), EPOCH_PAST);
 }
 
 static void who_is_silent_for_two_leases_is_adopted(void **state)
@@ -245,6 +253,7 @@ int main(void)
 		cmocka_unit_test(an_empty_one_waits_until_its_old_queue_was_taken),
 		cmocka_unit_test(who_has_left_goes_on_where_nobody_has_adopted_it),
 		cmocka_unit_test(a_retired_name_never_comes_back),
+		cmocka_unit_test(the_queue_of_a_retired_name_is_put_aside),
 		cmocka_unit_test(who_is_silent_for_two_leases_is_adopted),
 		cmocka_unit_test(an_order_does_not_wait_for_the_second_lease_but_for_the_first),
 		cmocka_unit_test(who_was_drained_is_adopted_at_once_and_nobody_twice),
