@@ -19,6 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* On a full disk there may be no segment to begin with: each commit tries to make one, and may use the reserve. */
+static bool begin_journal(struct spool *s, struct buf *error)
+{
+	journal_prepare(&s->journal, clock_steady_ms());
+	if (journal_fresh(&s->journal) || errno == ENOSPC || errno == EDQUOT)
+		return true;
+	buf_printf(error, "%s/log: %s", s->conf->spool, strerror(errno));
+	return false;
+}
+
 struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 {
 	struct spool *s = mem_zalloc(sizeof *s);
@@ -39,14 +49,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	timer_init(&s->tick, turn_gathered, s);
 	fine_timer_init(&s->gathered, s->loop, turn_gathered, s);
 	gather_init(&s->gather, clock_steady_us());
-	bool ok = layout_open(s, error) && layout_segments(s, error);
-	if (ok)
-		journal_prepare(&s->journal, clock_steady_ms());
-	if (ok && !journal_fresh(&s->journal)) {
-		buf_printf(error, "%s/log: %s", conf->spool, strerror(errno));
-		ok = false;
-	}
-	if (!ok) {
+	if (!layout_open(s, error) || !layout_segments(s, error) || !begin_journal(s, error)) {
 		spool_free(&s);
 		return NULL;
 	}

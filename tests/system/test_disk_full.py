@@ -34,7 +34,7 @@ def small_disk(lab):
 def _fill(folder):
     """Leave no room at all."""
     path = os.path.join(folder, "filler")
-    with open(path, "wb", buffering=0) as stream:
+    with open(path, "ab", buffering=0) as stream:
         size = 1 << 20
         while size >= 1:
             try:
@@ -110,6 +110,32 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
     relay.wait_event("recover", count=2)
     assert relay.command("queue", "list", "--json").stdout == ""
     assert len(sink.messages) == taken + 2
+
+
+def test_a_relay_starts_on_a_full_disk_and_delivers_what_there_is(lab, small_disk):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 not yet"))
+    config = Config(
+        settings={"segment_size": "256k", "queue_minfree": "0", "spool": f"{small_disk}/spool"},
+        queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"},
+    ).route_all_to(sink.port)
+    relay = lab.relay(config)
+    relay.send(content=TEXT)
+    relay.wait_event("deferred")
+    for starts in range(2, 5):  # the reserve is not used up by starts
+        filler = _fill(small_disk)
+        assert relay.command("restart").returncode == 0
+        relay.wait_event("recover", count=starts)  # it makes segments that are not written any more as small as they are
+    _fill(small_disk)
+    with relay.client() as client:
+        client.greet()
+        assert _try(client, "to@dest.test").code == 452
+    sink.behaviour.rules.clear()
+    assert relay.command("queue", "flush", "--all").returncode == 0
+    relay.wait_event("done")
+    os.unlink(filler)
+    wait_until(lambda: _send_one(relay), 60, "new mail to be taken again")
+    relay.wait_event("done", count=2)
+    assert len(sink.messages) == 2
 
 
 def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
