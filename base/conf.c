@@ -145,23 +145,30 @@ void conf_unref(struct conf *c)
 		conf_free(c);
 }
 
-static void say_difference(const struct conf_row *row, const void *old, const void *new,
-			   struct buf *to)
+static void say_difference(const char *section, const struct conf_row *row, const void *old,
+			   const void *new, struct buf *to)
 {
 	if (row->reload || conf_value_same(row, old, new))
 		return;
-	buf_printf(to, "%s: ", row->name);
+	buf_printf(to, "%s%s%s: ", section, *section ? "." : "", row->name);
 	conf_value_print(row, old, to);
 	buf_puts(to, " becomes ");
 	conf_value_print(row, new, to);
 	buf_puts(to, " at the next start\n");
 }
 
-/* Settings in sections take effect at once, all of them. */
+static void say_differences(const char *name, const struct conf_section *s, const void *old,
+			    const void *new, struct buf *to)
+{
+	for (int i = 0; i < s->nrow; i++)
+		say_difference(name, &s->row[i], conf_place(old, &s->row[i]),
+			       conf_place(new, &s->row[i]), to);
+}
+
+/* Settings in other sections take effect at once, all of them. */
 void conf_differences(const struct conf *old, const struct conf *new, struct buf *to)
 {
-	const struct conf_section *s = &conf_sections[CONF_KIND_GLOBAL];
-	for (int i = 0; i < s->nrow; i++)
-		say_difference(&s->row[i], conf_place(old, &s->row[i]), conf_place(new, &s->row[i]),
-			       to);
+	say_differences("", &conf_sections[CONF_KIND_GLOBAL], old, new, to);
+	say_differences("cluster", &conf_sections[CONF_KIND_CLUSTER], &old->cluster, &new->cluster,
+			to);
 }

@@ -505,6 +505,19 @@ static void a_difference_that_waits_for_the_next_start_is_said(void **state)
 	conf_unref(b);
 }
 
+static void a_difference_of_the_cluster_waits_for_the_next_start(void **state)
+{
+	(void)state;
+	struct conf *a = good("cluster { name = \"a\" }");
+	struct conf *b = good("cluster { name = \"b\" }");
+	struct buf to = {0};
+	conf_differences(a, b, &to);
+	assert_string_equal(buf_cstr(&to), "cluster.name: \"a\" becomes \"b\" at the next start\n");
+	buf_fini(&to);
+	conf_unref(a);
+	conf_unref(b);
+}
+
 static void asks_at(const char *text, const char *spool)
 {
 	write_file(path, text);
@@ -569,6 +582,7 @@ int main(void)
 		cmocka_unit_test(the_sample_is_the_defaults_with_and_without_its_comments),
 		cmocka_unit_test(the_manual_lists_every_setting),
 		cmocka_unit_test(a_difference_that_waits_for_the_next_start_is_said),
+		cmocka_unit_test(a_difference_of_the_cluster_waits_for_the_next_start),
 	};
 	return cmocka_run_group_tests(tests, start, end);
 }
