@@ -19,7 +19,7 @@
  *	                  (sandbox), the files that it still needs (sandbox_paths), and the means
  *	                  (landlock, syscalls, syscall_table)
  *	watch/            files beside the queue and the configuration: certificates and tables are read
- *	                  again when they change; what was learnt about hosts (kept_file); the clock;
+ *	                  again when they change; what was learnt about hosts (kept_file, kept_text); the clock;
  *	                  whether filters answer
  *	maildrop/         mail from this machine: sluice sendmail and its options, what it reads
  *	                  (message_text), handing it over by SMTP (submit) or leaving it in a folder

@@ -113,7 +113,7 @@ static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys,
 	return s;
 }
 
-/* It is lost with all its rows: by which revisions these were seen says nothing of those that come. */
+/* All rows are lost with it: by which revisions these were seen says nothing of those that come. */
 static natsStatus open_bucket_anew(struct roster *r)
 {
 	kvStore_Destroy(r->kv);

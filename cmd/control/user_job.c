@@ -93,6 +93,16 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 	buf_fini(&out);
 }
 
+/* As of an order on the queue while its disk fails. */
+static bool is_kept(const struct user_job *j, const struct limiter_order *o)
+{
+	if ((o->op != LIMITER_SUSPEND && o->op != LIMITER_RESUME) || !*j->asks.unkept)
+		return true;
+	control_complain(j->request, "sluice: the folder of the queue takes no file now: a restart "
+				     "before it does would undo this\n");
+	return false;
+}
+
 static void finish_job(struct user_job *j, struct limiter_order *o)
 {
 	struct request *r = j->request;
@@ -104,7 +114,7 @@ static void finish_job(struct user_job *j, struct limiter_order *o)
 	else if (r)
 		say_answer(r, j, o);
 	if (r)
-		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
+		control_finish(r, missing || !is_kept(j, o) ? STATUS_REFUSED : STATUS_DONE);
 	magic_clear(j);
 	free(j);
 	limiter_order_free(&o);

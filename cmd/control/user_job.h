@@ -19,6 +19,7 @@
 /* Whom it asks, and where the answers come to. cluster is NULL where this node is alone. */
 struct user_job_asks {
 	struct loop *loop, *limiter, *spool, *cluster;
+	char *const *unkept; /* not NULL: who is suspended could not be written to its file yet */
 };
 
 void user_job_start(struct request *, const struct user_job_asks *);

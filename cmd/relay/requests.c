@@ -97,7 +97,7 @@ static void handle_dest(struct server *s, struct request *r)
 static void handle_user(struct server *s, struct request *r)
 {
 	const struct user_job_asks asks = {s->loop, limiter_loop(s->limiter), spool_loop(s->spool),
-					   cluster_of(s)};
+					   cluster_of(s), &s->suspended.text};
 	user_job_start(r, &asks);
 }
 
@@ -243,15 +243,25 @@ static const struct kept {
 	{CLUSTER_SAVE, &kept_cluster, true},
 };
 
-static void keep_text(const struct server *s, const struct kept *k, struct text_note *note)
+/* What has an operator's order in it, and is tried again where it can't be written; else NULL. */
+static struct kept_text *kept_text_of(struct server *s, int type)
 {
-	if (k->to_the_end || !s->stopped)
+	return type == LIMITER_SAVE ? &s->suspended : NULL;
+}
+
+static void keep_text(struct server *s, const struct kept *k, struct text_note *note)
+{
+	struct kept_text *text = kept_text_of(s, k->type);
+	bool wanted = k->to_the_end || !s->stopped;
+	if (wanted && text)
+		kept_text_write(text, note->text);
+	else if (wanted)
 		kept_file_write(k->file, s->conf->spool, note->text);
 	text_note_free(&note);
 }
 
 /* False: the note is another. */
-static bool receive_state(const struct server *s, struct note *note)
+static bool receive_state(struct server *s, struct note *note)
 {
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
 		if (kept[i].type == note->type) {

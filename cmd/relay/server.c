@@ -145,6 +145,7 @@ static void keep_learnt(struct server *s)
 	write_kept(s, &kept_logins, &text);
 	qmgr_flows(s->qmgr, &text);
 	write_kept(s, &kept_flows, &text);
+	kept_text_end(&s->suspended);
 	buf_fini(&text);
 	if (*events_left(s->events))
 		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
@@ -184,6 +185,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	if (!life_put_aside(c->spool, error) || !membership_may_start(c, error))
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
+	kept_text_init(&s->suspended, &kept_suspended, c->spool, s->loop);
 	s->dns = dns_new(s->conf);
 	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
 							       .store = store_report,
@@ -392,6 +394,7 @@ void server_free(struct server **sp)
 	milter_watch_free(&s->filters);
 	clock_watch_free(&s->clock);
 	ending_fini(s);
+	kept_text_fini(&s->suspended);
 	loop_free(&s->loop);
 	conf_unref(s->conf);
 	free(s);

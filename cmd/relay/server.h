@@ -26,6 +26,7 @@
 #include "cmd/control/glance.h"
 #include "cmd/http/http.h"
 #include "cmd/maildrop/maildrop.h"
+#include "cmd/watch/kept_text.h"
 #include "cmd/watch/milter_watch.h"
 #include "cmd/watch/table_watch.h"
 #include "base/thread_pool.h"
@@ -75,7 +76,8 @@ struct server {
 	struct ending ending;
 	struct request
 		*drainer; /* who wants the queue handed over, and is told whether it was; or NULL */
-	bool stopped;	  /* what was learnt about hosts is written for the last time */
+	struct kept_text suspended; /* logins */
+	bool stopped;		    /* what was learnt about hosts is written for the last time */
 };
 
 struct server *server_new(struct conf *, struct buf *error);

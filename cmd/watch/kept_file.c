@@ -96,7 +96,7 @@ static bool replace_file(const struct kept_file *f, int folder, const struct buf
 	return ok && renameat(folder, fresh, folder, f->name) == 0 && fsync(folder) == 0;
 }
 
-void kept_file_write(const struct kept_file *f, const char *spool, const char *text)
+bool kept_file_try(const struct kept_file *f, const char *spool, const char *text)
 {
 	struct buf b;
 	buf_init(&b);
@@ -104,9 +104,19 @@ void kept_file_write(const struct kept_file *f, const char *spool, const char *t
 	buf_puts(&b, text);
 	buf_printf(&b, "crc %08X\n", crc32c(0, buf_data(&b), buf_len(&b)));
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0 || !replace_file(f, folder, &b))
-		log_fault(f, spool, strerror(errno));
+	bool ok = folder >= 0 && replace_file(f, folder, &b);
+	int error = errno;
 	if (folder >= 0)
 		close(folder);
 	buf_fini(&b);
+	errno = error;
+	return ok;
+}
+
+bool kept_file_write(const struct kept_file *f, const char *spool, const char *text)
+{
+	bool ok = kept_file_try(f, spool, text);
+	if (!ok)
+		log_fault(f, spool, strerror(errno));
+	return ok;
 }

@@ -22,7 +22,7 @@
  *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
  * something was learnt, and at the stop; suppressed likewise, and at each order of the operator, before it is
- * answered; mta-sts, tlsrpt, logins and flows as destdb; suspended and cluster at each order of the
+ * answered; mta-sts, tlsrpt, logins and flows as destdb; suspended (kept_text.h) and cluster at each order of the
  * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
@@ -33,6 +33,8 @@
 #define CMD_WATCH_KEPT_FILE_H
 
 #include "base/buf.h"
+
+#include <stdbool.h>
 
 struct kept_file {
 	const char *name, *first_line;
@@ -46,6 +48,10 @@ void kept_file_read(const struct kept_file *, const char *spool, struct buf *to)
 void kept_file_look(const struct kept_file *, const char *spool, struct buf *to);
 /* Of somebody else, who may be at work: nothing is moved, and what can't be read is like an empty one. */
 
-void kept_file_write(const struct kept_file *, const char *spool, const char *text);
+bool kept_file_write(const struct kept_file *, const char *spool, const char *text);
+/* False: what was there stays. */
+
+bool kept_file_try(const struct kept_file *, const char *spool, const char *text);
+/* The same, but nothing is logged: errno says why. */
 
 #endif

@@ -138,6 +138,21 @@ def test_a_relay_starts_on_a_full_disk_and_delivers_what_there_is(lab, small_dis
     assert len(sink.messages) == 2
 
 
+def test_a_login_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(lab, small_disk):
+    relay = lab.relay(Config({"segment_size": "256k", "spool": f"{small_disk}/spool"}))
+    relay.wait_event("recover")
+    filler = _fill(small_disk)
+    for verb in ("suspend", "resume", "suspend"):
+        order = relay.command("user", verb, "eve")
+        assert order.returncode == 1 and order.stdout.startswith(f"eve {verb}") and "would undo this" in order.stderr
+    os.unlink(filler)
+    wait_until(lambda: os.path.exists(f"{small_disk}/spool/suspended"), 60, "it to be written")
+    relay.kill()
+    relay.start()
+    assert "eve suspended" in relay.command("user", "list").stdout
+    assert relay.command("user", "resume", "eve").returncode == 0
+
+
 def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
     """There is room for what came, and none for what is made of it."""
     milter, sink = Milter(), lab.sink()
