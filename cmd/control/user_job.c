@@ -96,7 +96,7 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 /* As of an order on the queue while its disk fails. */
 static bool is_kept(const struct user_job *j, const struct limiter_order *o)
 {
-	if ((o->op != LIMITER_SUSPEND && o->op != LIMITER_RESUME) || !*j->asks.unkept)
+	if ((o->op != ORDER_SUSPEND && o->op != ORDER_RESUME) || !*j->asks.unkept)
 		return true;
 	control_complain(j->request, "sluice: the folder of the queue takes no file now: a restart "
 				     "before it does would undo this\n");

@@ -246,7 +246,7 @@ static const struct kept {
 /* What has an operator's order in it, and is tried again where it can't be written; else NULL. */
 static struct kept_text *kept_text_of(struct server *s, int type)
 {
-	return type == LIMITER_SAVE ? &s->suspended : NULL;
+	return type == LIMITER_SAVE ? &s->suspended : type == DEST_SAVE ? &s->learnt : NULL;
 }
 
 static void keep_text(struct server *s, const struct kept *k, struct text_note *note)

@@ -186,6 +186,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	kept_text_init(&s->suspended, &kept_suspended, c->spool, s->loop);
+	kept_text_init(&s->learnt, &kept_destdb, c->spool, s->loop);
 	s->dns = dns_new(s->conf);
 	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
 							       .store = store_report,
@@ -395,6 +396,7 @@ void server_free(struct server **sp)
 	clock_watch_free(&s->clock);
 	ending_fini(s);
 	kept_text_fini(&s->suspended);
+	kept_text_fini(&s->learnt);
 	loop_free(&s->loop);
 	conf_unref(s->conf);
 	free(s);

@@ -77,6 +77,7 @@ struct server {
 	struct request
 		*drainer; /* who wants the queue handed over, and is told whether it was; or NULL */
 	struct kept_text suspended; /* logins */
+	struct kept_text learnt;    /* of hosts, and which are suspended */
 	bool stopped;		    /* what was learnt about hosts is written for the last time */
 };
 

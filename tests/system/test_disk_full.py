@@ -153,6 +153,19 @@ def test_a_login_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(la
     assert relay.command("user", "resume", "eve").returncode == 0
 
 
+def test_a_domain_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(lab, small_disk):
+    relay = lab.relay(Config({"segment_size": "256k", "spool": f"{small_disk}/spool"}))
+    relay.wait_event("recover")
+    filler = _fill(small_disk)
+    assert relay.command("dest", "suspend", "dest.test").returncode == 0
+    relay.wait_event("destdb")
+    os.unlink(filler)
+    wait_until(lambda: os.path.exists(f"{small_disk}/spool/destdb"), 60, "it to be written")
+    relay.kill()
+    relay.start()
+    assert "suspended: dest.test" in relay.command("dest").stdout
+
+
 def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
     """There is room for what came, and none for what is made of it."""
     milter, sink = Milter(), lab.sink()
