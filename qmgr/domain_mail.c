@@ -77,7 +77,7 @@ static void hold_recipients(struct entry *e, const char *domain, struct verdict 
 			e->recipient[left++] = e->recipient[i];
 	}
 	if (left < e->n)
-		message_hold_domain(m);
+		message_hold_domain(m, m->qmgr->db.resumes);
 	pool_free(e->peer->job, e->n - left);
 	e->n = left;
 }

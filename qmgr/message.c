@@ -140,13 +140,6 @@ void message_free(struct qmgr *q, struct message *m)
 	message_release(m);
 }
 
-void message_hold_domain(struct message *m)
-{
-	if (!m->domain_held)
-		m->resumes = m->qmgr->db.resumes;
-	m->domain_held = m->put_off = true;
-}
-
 void message_leave_site(struct message *m, bool in_queue)
 {
 	struct site *s = m->site;

@@ -104,8 +104,13 @@ static inline bool message_waits_for_site(const struct message *m)
 }
 /* All that is left of it is due when its site lives again. */
 
-void message_hold_domain(struct message *);
-/* A recipient is put off since its domain is suspended. */
+/* A recipient is put off since its domain is suspended. resumes: so many were resumed before. */
+static inline void message_hold_domain(struct message *m, uint32_t resumes)
+{
+	if (!m->domain_held)
+		m->resumes = resumes;
+	m->domain_held = m->put_off = true;
+}
 
 void message_leave_site(struct message *, bool in_queue);
 /* The message goes back to the queue, and waits there for the site, or is gone. */

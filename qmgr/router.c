@@ -86,7 +86,7 @@ static void put_off_recipient(struct job *job, uint32_t recipient)
 		suspend_verdict("domain", suspend_domain_until_ms(&m->qmgr->db, domain));
 	outcome_apply(m, recipient, why, &context);
 	verdict_unref(why);
-	message_hold_domain(m);
+	message_hold_domain(m, m->qmgr->db.resumes);
 	leave_router(job);
 }
 

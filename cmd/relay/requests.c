@@ -243,7 +243,7 @@ static const struct kept {
 	{CLUSTER_SAVE, &kept_cluster, true},
 };
 
-/* What has an operator's order in it, and is tried again where it can't be written; else NULL. */
+/* An operator's order is in it, so that it is tried again where it can't be written; NULL: of all else. */
 static struct kept_text *kept_text_of(struct server *s, int type)
 {
 	return type == LIMITER_SAVE ? &s->suspended : type == DEST_SAVE ? &s->learnt : NULL;
