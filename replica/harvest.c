@@ -181,8 +181,9 @@ static bool read_origin(struct harvest_origin *of, int folder)
 	if (fd >= 0)
 		disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	errno = error;
-	return sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
+	bool whole = sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
+	errno = error; /* sscanf() sets it to 0 where the text ends too soon */
+	return whole;
 }
 
 bool harvest_origin(struct harvest_origin *of, const char *spool, const char *name)
