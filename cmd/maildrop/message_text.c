@@ -6,10 +6,11 @@
 #include "base/datetime.h"
 #include "base/header_field.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+enum { PIECE = 4096 };
 
 void message_text_init(struct message_text *m)
 {
@@ -48,14 +49,33 @@ static void take_line(struct message_text *m, const char *line, size_t len, bool
 	buf_puts(to, "\r\n");
 }
 
+/* With its end, or as much of it as is too large. Not by getline(), which takes all memory for a line
+ * that does not end, and says of no memory what it says of no line. */
+static bool read_line(FILE *from, struct buf *line, uint64_t size_max)
+{
+	char piece[PIECE];
+	size_t n = 0;
+	int c = 0;
+	buf_clear(line);
+	while (c != '\n' && (size_max == 0 || buf_len(line) <= size_max) &&
+	       (c = getc_unlocked(from)) != EOF) {
+		piece[n++] = (char)c;
+		if (n < sizeof piece)
+			continue;
+		buf_append(line, piece, n);
+		n = 0;
+	}
+	buf_append(line, piece, n);
+	return buf_len(line) > 0;
+}
+
 bool message_text_read(struct message_text *m, FILE *from, bool dot_ends, uint64_t size_max)
 {
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
+	struct buf whole = {0};
 	bool in_body = false, first = true;
-	while ((n = getline(&line, &room, from)) > 0) {
-		size_t len = (size_t)n;
+	while (read_line(from, &whole, size_max)) {
+		const char *line = buf_data(&whole);
+		size_t len = buf_len(&whole);
 		if (line[len - 1] == '\n')
 			len -= len > 1 && line[len - 2] == '\r' ? 2 : 1;
 		if (dot_ends && len == 1 && line[0] == '.')
@@ -68,7 +88,7 @@ bool message_text_read(struct message_text *m, FILE *from, bool dot_ends, uint64
 			break;
 		}
 	}
-	free(line);
+	buf_fini(&whole);
 	return !m->too_large && !ferror(from);
 }
 

@@ -60,6 +60,47 @@ static void more_than_the_limit_is_not_read(void **state)
 	message_text_fini(&m);
 }
 
+enum { ENDLESS = 1 << 24 };
+
+/* Standard input in which no line ends; it counts what was read. */
+static ssize_t read_endless(void *cookie, char *to, size_t size)
+{
+	size_t *read = cookie, left = ENDLESS - *read;
+	size = size < left ? size : left;
+	memset(to, 'a', size);
+	*read += size;
+	return (ssize_t)size;
+}
+
+static void a_line_without_an_end_is_read_up_to_the_limit(void **state)
+{
+	(void)state;
+	struct message_text m;
+	size_t read = 0;
+	FILE *from = fopencookie(&read, "r", (cookie_io_functions_t){.read = read_endless});
+	assert_non_null(from);
+	message_text_init(&m);
+	assert_false(message_text_read(&m, from, false, 100000));
+	assert_true(m.too_large);
+	assert_true(read < 200000);
+	message_text_fini(&m);
+	fclose(from);
+}
+
+static void a_long_line_is_kept_whole(void **state)
+{
+	(void)state;
+	struct message_text m;
+	size_t read = ENDLESS - 10000;
+	FILE *from = fopencookie(&read, "r", (cookie_io_functions_t){.read = read_endless});
+	assert_non_null(from);
+	message_text_init(&m);
+	assert_true(message_text_read(&m, from, false, 10002));
+	assert_int_equal(buf_len(&m.body), 10002);
+	message_text_fini(&m);
+	fclose(from);
+}
+
 static void expect_recipients(const char *text, const char *joined)
 {
 	struct message_text m;
@@ -129,6 +170,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_field_begins_the_body),
 		cmocka_unit_test(the_line_of_a_mailbox_file_is_left_out),
 		cmocka_unit_test(more_than_the_limit_is_not_read),
+		cmocka_unit_test(a_line_without_an_end_is_read_up_to_the_limit),
+		cmocka_unit_test(a_long_line_is_kept_whole),
 		cmocka_unit_test(recipients_are_those_of_three_fields),
 		cmocka_unit_test(what_is_missing_is_added),
 		cmocka_unit_test(what_is_there_stays_and_blind_copies_go),
