@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/message_text.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/datetime.h"
 #include "base/header_field.h"
+#include "base/mem.h"
+#include "base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { PIECE = 4096 };
+enum {
+	PIECE = 4096,
+	ENCODED_MAX = 45, /* bytes in an encoded word, which has 75 at most */
+};
 
 void message_text_init(struct message_text *m)
 {
@@ -166,18 +173,49 @@ static void remove_fields(struct message_text *m, const char *name)
 	m->header = kept;
 }
 
+static void put_quoted(struct buf *to, const char *name)
+{
+	buf_puts(to, "\"");
+	for (const char *p = name; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_puts(to, "\\");
+		buf_append(to, (unsigned char)*p < ' ' ? " " : p, 1);
+	}
+	buf_puts(to, "\" ");
+}
+
+/* Whole characters, as many as an encoded word has room for. */
+static size_t encoded_part(const char *text)
+{
+	size_t n = 0, next;
+	while ((next = utf8_length(text + n)) > 0 && n + next <= ENCODED_MAX)
+		n += next;
+	return n;
+}
+
+/* Few readers take bytes beyond ASCII in a header, and not all hosts: RFC 2047 2, 5. */
+static void put_encoded(struct buf *to, const char *name)
+{
+	size_t len = strlen(name);
+	char *clean = mem_alloc(len + 1);
+	utf8_clean(clean, name, len);
+	for (const char *at = clean; *at; at += len) {
+		len = encoded_part(at);
+		buf_puts(to, at > clean ? "\r\n =?utf-8?B?" : "=?utf-8?B?");
+		base64_encode(to, at, len);
+		buf_puts(to, "?=");
+	}
+	buf_puts(to, "\r\n ");
+	free(clean);
+}
+
 static void add_from(struct message_text *m, const struct message_author *a)
 {
 	buf_puts(&m->header, "From: ");
-	if (a->name && *a->name) {
-		buf_puts(&m->header, "\"");
-		for (const char *p = a->name; *p; p++) {
-			if (*p == '"' || *p == '\\')
-				buf_puts(&m->header, "\\");
-			buf_append(&m->header, (unsigned char)*p < ' ' ? " " : p, 1);
-		}
-		buf_puts(&m->header, "\" ");
-	}
+	if (a->name && !utf8_is_ascii(a->name))
+		put_encoded(&m->header, a->name);
+	else if (a->name && *a->name)
+		put_quoted(&m->header, a->name);
 	buf_printf(&m->header, "<%s>\r\n", a->address);
 }
 

@@ -150,6 +150,29 @@ static void what_is_missing_is_added(void **state)
 	message_text_fini(&m);
 }
 
+static void expect_from(const char *name, const char *field)
+{
+	const struct message_author author = {"me@here.test", name, "here.test"};
+	struct message_text m;
+	assert_true(read_text(&m, "To: a@t\n\n", false, 0));
+	message_text_complete(&m, &author);
+	assert_non_null(strstr(buf_cstr(&m.header), field));
+	message_text_fini(&m);
+}
+
+static void a_name_beyond_ascii_is_encoded(void **state)
+{
+	(void)state;
+	expect_from("J\303\266rg \"J\"",
+		    "\r\nFrom: =?utf-8?B?SsO2cmcgIkoi?=\r\n <me@here.test>\r\n");
+	expect_from("J\366rg\n", "\r\nFrom: =?utf-8?B?Sj9yZz8=?=\r\n <me@here.test>\r\n");
+	/* Words end between characters. */
+	expect_from("01234567890123456789012345678901234567890123\303\266.",
+		    "From: =?utf-8?B?"
+		    "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM=?=\r\n"
+		    " =?utf-8?B?w7Yu?=\r\n <me@here.test>\r\n");
+}
+
 static void what_is_there_stays_and_blind_copies_go(void **state)
 {
 	(void)state;
@@ -174,6 +197,7 @@ int main(void)
 		cmocka_unit_test(a_long_line_is_kept_whole),
 		cmocka_unit_test(recipients_are_those_of_three_fields),
 		cmocka_unit_test(what_is_missing_is_added),
+		cmocka_unit_test(a_name_beyond_ascii_is_encoded),
 		cmocka_unit_test(what_is_there_stays_and_blind_copies_go),
 	};
 	return RUN(tests);
