@@ -163,7 +163,8 @@ static bool set_value(const struct conf_row *row, void *place, const char *text,
 {
 	if (row->type != CONF_list)
 		return conf_value_set(row, place, text, why);
-	conf_list_add(place, text);
+	if (*text)
+		conf_list_add(place, text);
 	return true;
 }
 
@@ -312,7 +313,8 @@ static bool put_list(struct job *j, const struct import *m, const char *text, st
 	bool ok = true;
 	for (char *word; ok && (word = next_word(&at));)
 		ok = take_word(j, m, word, &list, why);
-	if (ok && list.n > 0)
+	/* An empty list is one: without it our default would let own networks relay. */
+	if (ok && (list.n > 0 || m->form != FORM_listener))
 		put_found(j, m, &list);
 	conf_list_free(&list);
 	free(copy);

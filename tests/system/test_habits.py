@@ -239,6 +239,18 @@ def test_a_certificate_with_its_key_in_one_file_and_ports_by_name_are_taken_over
     assert "[b.example]:uucp is no next hop" in left["smtp_fallback_relay"]
 
 
+def test_what_is_empty_in_main_cf_stays_so(tmp_path):
+    """Without networks nobody may relay; and a certificate that is none has no key."""
+    path = tmp_path / "main.cf"
+    path.write_text("myhostname = a.example.org\nmynetworks =\nsmtpd_tls_cert_file =\nsmtpd_tls_key_file =\nmessage_drop_headers =\n"
+                    "relayhost =\ninet_interfaces = 127.0.0.1\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["networks"] == settings["drop_headers"] == settings["route.*.relay"] == "{}"
+    assert settings["listener.smtp.certificate"] == settings["listener.smtp.key"] == "{}"
+    assert not left
+
+
 MASTER = """\
 smtp      inet  n       -       y       -       -       smtpd
   -o content_filter=scan:[127.0.0.1]:10024
