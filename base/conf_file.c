@@ -5,6 +5,7 @@
 #include "base/conf_scan.h"
 #include "base/mem.h"
 #include "base/near.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <confuse.h>
@@ -342,6 +343,7 @@ char *conf_file_text(const char *file, struct conf_faults *faults)
 		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
 	if (in)
 		fclose(in);
+	buf_consume(&text, utf8_mark(buf_cstr(&text)));
 	size_t len;
 	char *bytes = buf_steal(&text, &len);
 	if (good && strlen(bytes) != len) {

@@ -11,6 +11,13 @@ bool utf8_is_ascii(const char *text)
 	return *text == '\0';
 }
 
+size_t utf8_mark(const char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t len = strlen(mark);
+	return strncmp(text, mark, len) == 0 ? len : 0;
+}
+
 size_t utf8_length(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;

@@ -14,6 +14,9 @@
 
 bool utf8_is_ascii(const char *text);
 
+size_t utf8_mark(const char *text);
+/* Bytes of the mark that some editors put before the first line of a file: 3, or 0. It is no part of the text. */
+
 size_t utf8_length(const char *text);
 /* Bytes of the character that text begins with, 1 to 4; 0 when it begins with none: overlong forms,
  * surrogates, cut sequences, and the NUL at its end. */

@@ -4,6 +4,7 @@
 #include "base/file_io.h"
 #include "base/mem.h"
 #include "base/users.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,6 +65,7 @@ static bool read_old(struct place *p, struct buf *to, struct buf *error)
 		buf_printf(error, "%s: is no regular file", p->path);
 	if (fd >= 0)
 		close(fd);
+	buf_consume(to, utf8_mark(buf_cstr(to)));
 	p->there = read;
 	return read && S_ISREG(p->before.st_mode);
 }

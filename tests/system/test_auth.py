@@ -534,6 +534,8 @@ def test_passwd_keeps_the_file_whole(lab):
     link = folder / "link"
     link.symlink_to(file)
     assert "deleted" in sasl.passwd(link, "berta", None, "-d").stdout
+    file.write_bytes(b"\xef\xbb\xbfdora $y$j9T$x$\n" + file.read_bytes())
+    assert sasl.passwd(file, "dora", "one").stdout == f"{file}: dora changed\n" and file.read_bytes().startswith(b"dora ")
     assert link.is_symlink() and "berta" not in file.read_text() and "goes on" not in file.read_text()
     assert sorted(os.listdir(folder)) == ["link", "users"]
     before = file.read_text()

@@ -111,6 +111,9 @@ static void values_may_stand_in_quotes_or_not_and_several_in_a_line(void **state
 	assert_int_equal(c->listener[0].address.n, 1);
 	assert_false(c->listener[0].chunking);
 	conf_unref(c);
+	c = good("\xef\xbb\xbfworkers = 3\r\n");
+	assert_int_equal(c->workers, 3);
+	conf_unref(c);
 }
 
 static void every_unit_is_understood(void **state)

@@ -129,6 +129,21 @@ static void a_line_that_begins_with_a_blank_goes_on(void **state)
 	done(t);
 }
 
+/* A byte order mark, which editors of Windows write, belongs to no key. */
+static void a_mark_before_the_first_line_is_no_part_of_it(void **state)
+{
+	(void)state;
+	struct table *t = text(&blank, "\xef\xbb\xbf"
+				       "a@b.test one\r\nb@b.test two\r\n");
+	has(t, "a@b.test", "one", 1);
+	has(t, "b@b.test", "two", 2);
+	done(t);
+	t = text(&colon, "\xef\xbb\xbf# none\na@b.test: one\n");
+	has(t, "a@b.test", "one", 2);
+	done(t);
+	done(text(&bare, "\xef\xbb\xbf"));
+}
+
 static void wrong(const struct table_form *form, const char *content, int line, const char *phrase)
 {
 	assert_null(text(form, content));
@@ -255,6 +270,7 @@ int main(void)
 		cmocka_unit_test(a_text_is_keys_and_values_a_line_each),
 		cmocka_unit_test(a_list_of_keys_needs_no_values),
 		cmocka_unit_test(a_line_that_begins_with_a_blank_goes_on),
+		cmocka_unit_test(a_mark_before_the_first_line_is_no_part_of_it),
 		cmocka_unit_test(each_fault_has_its_line),
 		cmocka_unit_test(a_cdb_file_has_its_keys_with_nul_or_without),
 		cmocka_unit_test(a_cdb_file_with_a_fault_says_which_record),
