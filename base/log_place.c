@@ -106,7 +106,7 @@ void log_place_reopen(struct log_place *p)
 	if (p->fd >= 0)
 		close(p->fd);
 	use_fd(p, fd);
-	p->torn = false;
+	p->torn = !p->syslog && ends_torn(p->path); /* it may be the same file */
 }
 
 /* Until it takes bytes; false: not in time. */

@@ -2,13 +2,16 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/log.h"
+#include "base/log_place.h"
 #include "base/mem.h"
 
 #include <ctype.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static char path[64];
@@ -304,6 +307,31 @@ static void after_a_rotation_lines_go_to_the_new_file(void **state)
 	free(old);
 }
 
+/* The disk is full, the line is written in part; then there is room, and the relay is told to reload. */
+static void a_torn_line_stays_one_of_its_own_when_the_file_is_opened_anew(void **state)
+{
+	(void)state;
+	struct buf error = {0};
+	struct log_place p;
+	struct rlimit all, few;
+	_Atomic int64_t never = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	few = (struct rlimit){10, all.rlim_max};
+	assert_true(log_place_open(&p, path, &error));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	int lost = log_place_write(&p, "the line is torn\n", 17, false, &never);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	assert_int_equal(lost, 1);
+	log_place_reopen(&p);
+	assert_int_equal(log_place_write(&p, "next\n", 5, false, &never), 0);
+	log_place_close(&p);
+	char *text = written(path);
+	assert_string_equal(text, "the line i\nnext\n");
+	free(text);
+	buf_fini(&error);
+}
+
 static void a_log_that_can_t_be_opened_is_said(void **state)
 {
 	(void)state;
@@ -360,6 +388,7 @@ int main(void)
 		TEST(what_is_below_the_level_is_not_logged),
 		TEST(no_line_of_many_threads_is_lost_or_torn),
 		TEST(after_a_rotation_lines_go_to_the_new_file),
+		TEST(a_torn_line_stays_one_of_its_own_when_the_file_is_opened_anew),
 		TEST(a_log_that_can_t_be_opened_is_said),
 		TEST(a_log_that_stands_still_costs_lines_but_never_waits),
 	};
