@@ -6,6 +6,7 @@
 #include "cmd/options.h"
 #include "cmd/local/users_file.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,13 +65,34 @@ static bool read_line(char line[LINE])
 	return n > 0 || print_refusal("a password must not be empty");
 }
 
+/* The terminal, as it was before it was silent. */
+static struct termios as_it_was;
+
+/* Who breaks off wants to see again what is typed. The signal has no handler any more. */
+static void end_silence(int number)
+{
+	tcsetattr(STDIN_FILENO, TCSANOW, &as_it_was);
+	raise(number);
+}
+
+static void catch_endings(void)
+{
+	static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	const struct sigaction caught = {.sa_handler = end_silence, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction now;
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		if (sigaction(endings[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaction(endings[i], &caught, NULL);
+}
+
 static bool ask_silently(const char *prompt, char line[LINE])
 {
-	struct termios as_it_was, silent;
+	struct termios silent;
 	if (tcgetattr(STDIN_FILENO, &as_it_was) != 0)
 		return print_refusal("the terminal can't be made silent");
 	silent = as_it_was;
 	silent.c_lflag &= ~(tcflag_t)ECHO;
+	catch_endings();
 	fputs(prompt, stderr);
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
 	bool read = read_line(line);

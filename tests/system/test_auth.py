@@ -5,10 +5,12 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import smtplib
 import ssl
 import stat
 import subprocess
+import termios
 import time
 
 import pytest
@@ -17,7 +19,7 @@ from lab import peers, received, sasl
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 from lab.proc import cpu_seconds, sanitized
-from lab.relay import REPOSITORY
+from lab.relay import REPOSITORY, binary
 from lab.smtp import Client, unverified_context
 
 MECHANISMS = ["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "SCRAM-SHA-1-PLUS", "SCRAM-SHA-1", "PLAIN", "LOGIN"]
@@ -548,6 +550,24 @@ def test_passwd_keeps_the_file_whole(lab):
     assert sasl.passwd(folder / "not" / "there", "anna", "x").returncode == 1
     assert sasl.passwd(file, "anna", "x", "--iterations", "5").returncode == 2
     assert file.read_text() == before
+
+
+def test_passwd_that_is_broken_off_leaves_a_terminal_that_shows_what_is_typed(lab):
+    master, terminal = os.openpty()
+
+    def shows():
+        return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+
+    words = [binary(), "passwd", "-f", str(lab.folder("users") / "users"), "anna"]
+    try:
+        with subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal) as process:
+            wait_until(lambda: not shows(), what="the question")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == -signal.SIGINT
+        assert shows()
+    finally:
+        os.close(master)
+        os.close(terminal)
 
 
 def test_check_says_what_is_dangerous(lab, users):
