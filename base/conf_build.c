@@ -40,6 +40,9 @@ static void set_list(struct builder *b, const struct conf_setting *s, struct con
 	if (!s->added)
 		conf_list_free(l);
 	for (int i = 0; i < s->n; i++) {
+		if (conf_value_controls(s->text[i]))
+			conf_fault(b->faults, b->file, s->lines[i],
+				   "%s must not have control characters", s->row->name);
 		conf_lines_add(b->lines, l, l->n, s->lines[i]);
 		conf_list_add(l, s->text[i]);
 	}

@@ -3,6 +3,7 @@
 
 #include "base/conf_blank.h"
 #include "base/conf_scan.h"
+#include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/near.h"
 #include "base/utf8.h"
@@ -14,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The default of every list: what is still there afterwards was not given in the file. */
-#define NOT_GIVEN "\001"
+/* The default of every list, and nothing that one would write: what is still there afterwards was not given in
+ * the file. */
+#define NOT_GIVEN "\001not given\001"
 
 enum { ROWS_MAX = 100, KINDS_MAX = 32 };
 
@@ -197,12 +199,31 @@ static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row
 	b->setting[b->nsetting++] = s;
 }
 
+/* The kind of section of which several may have one title. */
+#define REPEATED "dkim"
+
+/* What conf_scan_tell_apart() has put behind the title, or NULL. */
+static char *find_mark(const struct conf_section *s, const char *title)
+{
+	return strcmp(s->name, REPEATED) == 0 ? strrchr(title, CONF_SCAN_MARK) : NULL;
+}
+
+static char *take_title(const struct conf_section *s, const char *text, int line)
+{
+	char *title = mem_strdup(text), *mark = find_mark(s, title);
+	if (mark)
+		*mark = '\0';
+	if (conf_value_controls(title))
+		conf_fault(reading.faults, reading.file, line,
+			   "%s \"%s\": a title must not have control characters", s->name, title);
+	return title;
+}
+
 static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 {
 	const struct conf_section *s = reading.sections[kind];
 	struct conf_block b = {.kind = kind, .line = line};
-	b.title = mem_strdup(s->titled ? cfg_title(cfg) : "");
-	b.title[strcspn(b.title, (char[]){CONF_SCAN_MARK, '\0'})] = '\0';
+	b.title = take_title(s, s->titled ? cfg_title(cfg) : "", line);
 	for (int i = 0; i < s->nrow; i++)
 		take_setting(&b, cfg, &s->row[i]);
 	if (kind == CONF_KIND_TRANSPORT) {
@@ -222,16 +243,13 @@ static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *sc
 		for (unsigned i = 0; s && i < cfg_size(cfg, s->name); i++) {
 			cfg_t *section = cfg_getnsec(cfg, s->name, i);
 			const char *title = s->titled ? cfg_title(section) : "";
-			const char *mark = strchr(title, CONF_SCAN_MARK);
+			const char *mark = find_mark(s, title);
 			int line = mark ? scan->head[atoi(mark + 1)].line
 					: conf_scan_line(scan, s->name, title);
 			take_block(f, section, kind, line);
 		}
 	}
 }
-
-/* The kind of section of which several may have one title. */
-#define REPEATED "dkim"
 
 /* Two sections of one name would silently become one. */
 static void check_heads(const struct conf_scan *scan)

@@ -61,6 +61,13 @@ static bool set_choice(int *to, const char *choices, const char *text, struct bu
 	return false;
 }
 
+bool conf_value_controls(const char *text)
+{
+	while (*text && !iscntrl((unsigned char)*text))
+		text++;
+	return *text;
+}
+
 static bool set_text(const struct conf_row *row, char **to, const char *text, struct buf *why)
 {
 	int64_t len = (int64_t)strlen(text);
@@ -72,11 +79,9 @@ static bool set_text(const struct conf_row *row, char **to, const char *text, st
 				   row->high);
 		return false;
 	}
-	for (const char *c = text; *c; c++) {
-		if (iscntrl((unsigned char)*c)) {
-			buf_puts(why, "must not have control characters");
-			return false;
-		}
+	if (conf_value_controls(text)) {
+		buf_puts(why, "must not have control characters");
+		return false;
 	}
 	free(*to);
 	*to = mem_strdup(text);

@@ -14,6 +14,9 @@
 bool conf_value_set(const struct conf_row *, void *place, const char *text, struct buf *why);
 /* For every type but a list. */
 
+bool conf_value_controls(const char *text);
+/* Has it a control character? No setting may, nor what stands in a list, nor a title. */
+
 void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);
 void conf_value_free(const struct conf_row *, void *place);

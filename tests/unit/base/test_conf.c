@@ -267,6 +267,12 @@ static void sections_that_do_not_fit_together_are_said_with_their_line(void **st
 	(void)state;
 	wrong("listener a { }\n\nlistener a { }\n", 3, "already there, in line 1");
 	wrong("queue { }\nqueue { }\n", 2, "already there");
+	/* Those that stand for something in the parser, and others. */
+	wrong("listener \"a\\x1f99999999\" { }\n", 1, "a title must not have control characters");
+	wrong("\ndkim \"a.test\\x1f7\" { selector = s key = /k }\n", 2, "a title must not have");
+	wrong("listener \"a\\nb\" { }\n", 1, "a title must not have control characters");
+	wrong("\nnetworks = { \"\\x01\" }\n", 2, "networks must not have control characters");
+	wrong("networks = { \"::1\",\n \"10.0.0.1\\n\" }\n", 2, "networks must not have control");
 	wrong("route Example.com { }\nroute example.COM { }\n", 2, "already there, in line 1");
 	wrong("route a.test { }\nroute b.test {\n transport = fast\n}\n", 3,
 	      "there is no transport \"fast\"");
