@@ -76,13 +76,22 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "sluice";
 }
 
+/* What was printed may have found no room, and the rest, which came later, some again. */
+static int check_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fputs("sluice: standard output takes not all that is printed\n", stderr);
+	return status == STATUS_DONE ? STATUS_REFUSED : status;
+}
+
 int main(int argc, char **argv)
 {
 	const char *called = base_name(argv[0]);
 	if (strcmp(called, "sendmail") == 0)
 		return cmd_sendmail(argc, argv);
 	if (strcmp(called, "mailq") == 0)
-		return cmd_mailq(argc, argv);
+		return check_output(cmd_mailq(argc, argv));
 	if (strcmp(called, "newaliases") == 0)
 		return cmd_newaliases(argc, argv);
 	if (argc < 2) {
@@ -101,7 +110,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < COMMANDS; i++)
 		if (strcmp(word, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+			return check_output(commands[i].run(argc - 1, argv + 1));
 	fprintf(stderr, "sluice: unknown command %s; try sluice --help\n", word);
 	return STATUS_USAGE;
 }

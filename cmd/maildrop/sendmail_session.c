@@ -115,7 +115,8 @@ int sendmail_session(const struct conf *conf)
 		;
 	if (s.talk.code == 0)
 		printf("421 4.3.2 The relay cannot be reached: %s\r\n", buf_cstr(&s.talk.reply));
-	int status = s.talk.code == 0 || fflush(stdout) != 0 ? EX_TEMPFAIL : EX_OK;
+	bool told = fflush(stdout) == 0 && !ferror(stdout);
+	int status = s.talk.code == 0 || !told ? EX_TEMPFAIL : EX_OK;
 	talk_close(&s.talk);
 	free(s.line);
 	return status;

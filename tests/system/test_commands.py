@@ -328,6 +328,22 @@ def test_stats_count(lab):
     assert counted['deliveries_total{result="sent",transport="smtp"}'] == 1
 
 
+def test_output_that_finds_no_room_is_said(lab):
+    """As that of queue show to a file, of a message that is deleted then."""
+    _, relay = deferring(lab)
+    (one,) = put_off(relay, content=b"Subject: long\r\n\r\n" + b"a line of it\r\n" * 20000)
+    path = os.path.join(relay.folder, "main.cf")
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write("myhostname = a.example.org\n" + "".join(f"setting_{n} = none\n" for n in range(1000)))
+    config = ["-c", relay.config_path]
+    with open("/dev/full", "wb") as full:
+        for words in (["queue", "show", one, *config], ["config", *config], ["import-postfix", path], ["check", *config]):
+            done = subprocess.run([binary(), *words], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+            assert done.returncode == REFUSED and b"sluice: standard output takes not all" in done.stderr, words
+        done = subprocess.run([binary(), "queue", "delete", one, *config], stdout=full, timeout=60, check=False)
+        assert done.returncode == REFUSED and not listed(relay)
+
+
 # --- queue
 
 
