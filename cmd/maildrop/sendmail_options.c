@@ -43,7 +43,7 @@ static const char usage[] =
 
 static const struct option longs[] = {OPTIONS_COMMON};
 
-enum { HOPS_MAX = 100000 };
+enum { HOPS_MAX = 100000, ENVID_MAX = 100 };
 
 static const char *program = "sendmail";
 
@@ -86,14 +86,27 @@ static const char *parse_notify(char *text)
 		for (unsigned i = 0; i < 4; i++)
 			if (strlen(words[i]) == len && strncmp(p, words[i], len) == 0)
 				bit = 1U << i;
-		if (!bit || (seen & bit))
+		if (!bit || (seen & bit)) /* a comma at the end, too, is followed by none of them */
 			refuse_option("-N: it is never, or some of success,failure,delay; not ",
 				      text);
 		seen |= bit;
-		p += len + (p[len] == ',');
+		p += len;
+		p += *p == ',' && p[1];
 	}
 	if (seen == 0 || ((seen & 1) && seen != 1))
 		refuse_option("-N: it is never, or some of success,failure,delay; not ", text);
+	return text;
+}
+
+/* RFC 3461 4.4: what is longer would be cut, and the report would name another. */
+static const char *parse_envid(const char *text)
+{
+	size_t len = strlen(text);
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			len = 0;
+	if (len == 0 || len > ENVID_MAX)
+		refuse_option("-V: it is 1 to 100 characters of ASCII, not ", text);
 	return text;
 }
 
@@ -157,7 +170,7 @@ static void parse_option(struct sendmail_options *o, int option)
 		o->ret = parse_ret(optarg);
 		break;
 	case 'V':
-		o->envid = optarg;
+		o->envid = parse_envid(optarg);
 		break;
 	case 'q':
 		parse_run(o, optarg ? optarg : "");
