@@ -202,7 +202,7 @@ static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row
 /* The kind of section of which several may have one title. */
 #define REPEATED "dkim"
 
-/* What conf_scan_tell_apart() has put behind the title, or NULL. */
+/* The mark that conf_scan_tell_apart() has put behind the title, or NULL. */
 static char *find_mark(const struct conf_section *s, const char *title)
 {
 	return strcmp(s->name, REPEATED) == 0 ? strrchr(title, CONF_SCAN_MARK) : NULL;

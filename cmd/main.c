@@ -76,7 +76,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "sluice";
 }
 
-/* What was printed may have found no room, and the rest, which came later, some again. */
+/* Where one part of the output found no room, the last may have found some. */
 static int check_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))

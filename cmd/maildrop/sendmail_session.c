@@ -18,12 +18,31 @@ struct session {
 	bool ended; /* there are no more */
 };
 
+static bool offers_tls(const char *line)
+{
+	size_t len = strcspn(line, "\n");
+	return len == strlen("250-STARTTLS") && strncasecmp(line + 4, "STARTTLS", len - 4) == 0;
+}
+
+static void print_line(const char *line, char sign)
+{
+	size_t len = strcspn(line, "\n");
+	printf("%.3s%c%.*s\r\n", line, sign, len > 4 ? (int)len - 4 : 0, line + 4);
+}
+
+/* All of it but an offer of TLS, which nobody can take up here. */
 static void print_reply(const char *text)
 {
-	for (size_t n; *text; text += n + (text[n] != '\0')) {
-		n = strcspn(text, "\n");
-		printf("%.*s\r\n", (int)n, text);
+	const char *last = NULL;
+	for (const char *line = text; *line;) {
+		if (last && !offers_tls(line))
+			print_line(last, '-');
+		last = offers_tls(line) ? last : line;
+		line += strcspn(line, "\n");
+		line += *line == '\n';
 	}
+	if (last)
+		print_line(last, ' ');
 	fflush(stdout);
 }
 

@@ -38,7 +38,7 @@ def fixture_relay(lab):
     """A relay whose sink puts everything off, until relay.sink.behaviour.rules is emptied."""
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
-    relay.sink = sink
+    relay.sink, relay.certificates = sink, lab.certificates
     return relay
 
 
@@ -81,6 +81,17 @@ def test_a_session_on_standard_input(relay):
         codes = [line[:3] for line in done.stdout.splitlines() if line[3:4] == " "]
         assert (done.returncode, codes) == (DONE, ["220", "250", "250", "250", "354", "250", "221"])
     assert all(b"hello\r\n" in message.content for message in relay.sink.wait_messages(2))
+    certificate, key = relay.certificates.host("relay.test")
+    relay.config.listeners["smtp"] |= {"tls": "optional", "certificate": certificate, "key": key}
+    relay.write_config()
+    relay.stop()
+    relay.start()
+    with relay.client() as client:
+        assert "STARTTLS" in str(client.greet())
+    done = sendmail(relay, "-bs", stdin="EHLO here\nQUIT\n")
+    offers = done.stdout.splitlines()
+    assert not any("STARTTLS" in line for line in offers) and "250-SIZE" in done.stdout
+    assert [line[3] for line in offers[1:]] == ["-"] * (len(offers) - 3) + [" ", " "]
     relay.stop()
     done = sendmail(relay, "-bs", stdin="QUIT\r\n")
     assert done.returncode == EX_TEMPFAIL and done.stdout.startswith("421 4.3.2 ")
@@ -100,6 +111,9 @@ def test_options_of_submission(relay):
     done = sendmail(relay, "-bv", "c@d.test")
     assert done.returncode == DONE and "c@d.test" in done.stdout and str(relay.sink.port) in done.stdout
     assert sendmail(relay, "-bi").returncode == DONE
+    for option in (["-V", ""], ["-V", "x" * 101], ["-V", "\u00e4"], ["-N", "never,"], ["-N", "delay,,failure"]):
+        assert sendmail(relay, *option, "c@d.test", stdin="Subject: x\n\n").returncode == EX_USAGE
+    assert sendmail(relay, "-V", "+" * 100, "-N", "delay,failure", "c@d.test", stdin="Subject: x\n\n").returncode == DONE
     wrong = sendmail(relay, "-Z", "c@d.test")
     assert wrong.returncode == EX_USAGE and "there is no option -Z" in wrong.stderr
 
