@@ -31,6 +31,7 @@ struct http_ask {
 	struct MHD_Connection *connection; /* NULL: closed */
 	enum { ASK_NEW, ASK_WAITING, ASK_ANSWERED, ASK_LISTENING } state;
 	bool in_flight, heavy;
+	bool head_only; /* what is wanted of the reply */
 	enum metrics_form form;
 	unsigned status;
 	const char *type;

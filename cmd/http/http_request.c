@@ -75,8 +75,18 @@ static enum MHD_Result send_health(struct http_ask *a)
 			  "text/plain; charset=utf-8");
 }
 
+/* Of a stream the library sends an end even where the head alone is wanted: the next reply would begin with it. */
+static enum MHD_Result send_no_event(struct MHD_Connection *c)
+{
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(0, (char *)"", MHD_RESPMEM_PERSISTENT);
+	return send_reply(c, r, MHD_HTTP_OK, "text/event-stream");
+}
+
 static enum MHD_Result send_events(struct http_ask *a)
 {
+	if (a->head_only)
+		return send_no_event(a->connection);
 	struct MHD_Response *r = http_events_listen(&a->http->events, a->connection);
 	if (!r)
 		return send_text(a->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -134,7 +144,8 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 		http_clients_asked(c, &h->clients);
 		if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 			return send_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
-		*state = http_ask_new(h, c);
+		*state = a = http_ask_new(h, c);
+		a->head_only = strcmp(method, "HEAD") == 0;
 		return MHD_YES;
 	}
 	if (*data_len > 0) {

@@ -323,6 +323,15 @@ def test_nothing_else_is_there_and_nothing_can_be_changed(served):
     assert _ask(port, "/api/queue", "HEAD") == (200, "")
 
 
+def test_the_head_of_events_is_no_more_than_that(served):
+    """Two requests of one connection: the second reply begins where the first has ended."""
+    request = "{} HTTP/1.1\r\nHost: localhost\r\n{}\r\n"
+    with socket.create_connection((LOOPBACK, served.http_port), timeout=60) as client:
+        client.sendall((request.format("HEAD /events", "") + request.format("GET /healthz", "Connection: close\r\n")).encode())
+        replies = b"".join(iter(lambda: client.recv(65536), b"")).split(b"\r\n\r\n")
+    assert [reply[:15] for reply in replies] == [b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK", b"ok\n"]
+
+
 def test_only_our_own_names_are_answered(served):
     port = served.http_port
     for host in ("localhost", f"localhost:{port}", "127.0.0.1", "[::1]:8025", "relay.test", "RELAY.test:80"):
