@@ -609,14 +609,23 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	conf_nats_check(f, lines, faults);
 }
 
+/* A policy that is none asks for nothing: its fault is said already. */
+static bool is_trusting(const char *policy)
+{
+	struct buf unsaid = {0};
+	bool good = tls_policy_good(policy, &unsaid);
+	buf_fini(&unsaid);
+	return good && tls_policy_trusts(policy);
+}
+
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
 static bool has_trusting_policy(const struct conf *f)
 {
 	for (int i = 0; i < f->ntransport; i++)
-		if (tls_policy_trusts(f->transport[i].tls))
+		if (is_trusting(f->transport[i].tls))
 			return true;
 	for (int i = 0; i < f->nroute; i++)
-		if (*f->route[i].tls && tls_policy_trusts(f->route[i].tls))
+		if (*f->route[i].tls && is_trusting(f->route[i].tls))
 			return true;
 	return false;
 }

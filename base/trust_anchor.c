@@ -42,16 +42,18 @@ static bool read_records(struct trust_anchor *t, FILE *stream, const char *file,
 {
 	int line = 1, at;
 	bool root = false;
-	while (!feof(stream)) {
+	while (!feof(stream) && !ferror(stream)) {
 		at = line;
 		if (read_record(t, stream, &line, &root) >= 0)
 			continue;
 		buf_printf(why, "%s:%d: no DS or DNSKEY record", file, at);
 		return false;
 	}
-	if (!root)
+	if (ferror(stream))
+		buf_printf(why, "%s: can't be read", file);
+	else if (!root)
 		buf_printf(why, "%s: no DS or DNSKEY record of the root", file);
-	return root;
+	return root && !ferror(stream);
 }
 
 bool trust_anchor_read(struct trust_anchor *t, const char *file, struct buf *why)

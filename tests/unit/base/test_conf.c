@@ -377,6 +377,13 @@ static void tls_needs_a_certificate_and_its_key(void **state)
 	      "/nowhere.pem: No such file");
 }
 
+static void a_tls_policy_that_is_none_is_a_fault(void **state)
+{
+	(void)state;
+	wrong("transport smtp {\n tls = maybe\n}\n", 2, "must be none, opportunistic");
+	wrong("route \"*\" {\n tls = maybe\n}\n", 2, "must be none, opportunistic");
+}
+
 static void a_file_that_can_t_be_read_is_said(void **state)
 {
 	(void)state;
@@ -584,6 +591,7 @@ int main(void)
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
+		cmocka_unit_test(a_tls_policy_that_is_none_is_a_fault),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
 		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),
 		cmocka_unit_test(what_is_printed_can_be_read_back),

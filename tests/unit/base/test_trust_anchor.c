@@ -83,6 +83,13 @@ static void a_missing_file_is_a_fault(void **state)
 	assert_non_null(strstr(buf_cstr(&why), "/nowhere/root.key: "));
 }
 
+static void a_folder_is_a_fault(void **state)
+{
+	(void)state;
+	assert_false(trust_anchor_read(&anchor, "/", &why));
+	assert_string_equal(buf_cstr(&why), "/: can't be read");
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, forget)
 
 int main(void)
@@ -93,6 +100,7 @@ int main(void)
 		TEST(what_is_no_key_is_said_with_its_line),
 		TEST(thousands_of_keys_are_too_many),
 		TEST(a_missing_file_is_a_fault),
+		TEST(a_folder_is_a_fault),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
