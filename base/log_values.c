@@ -4,13 +4,16 @@
 #include "base/ident.h"
 #include "base/internet_time.h"
 #include "base/log.h"
+#include "base/verdict.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 16, SLOT_SIZE = 512, EACH_MAX = 16 }; /* so many times of 25 bytes fit into one */
+/* A slot has room for the whole reply of a verdict, with its code: what is too long for the log is cut
+ * there, where that is said. EACH_MAX times of 25 bytes fit into one. */
+enum { SLOTS = 16, SLOT_SIZE = VERDICT_TEXT_MAX + 16, EACH_MAX = 16 };
 
 struct slot {
 	bool number;

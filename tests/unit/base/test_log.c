@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/log_place.h"
 #include "base/mem.h"
+#include "base/verdict.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -214,15 +215,33 @@ static void values_are_good_until_the_eighth_next(void **state)
 	assert_string_equal(log_id(0), "0000000000000");
 }
 
+static const char *long_reply(char *text, size_t len)
+{
+	memset(text, 'x', len);
+	text[len] = '\0';
+	return log_reply(421, text);
+}
+
 static void a_reply_is_cut_where_its_room_ends(void **state)
 {
 	(void)state;
-	char text[1000];
-	memset(text, 'x', sizeof text);
-	text[sizeof text - 1] = '\0';
-	const char *reply = log_reply(421, text);
-	assert_int_equal(strlen(reply), 511);
+	char text[4 * VERDICT_TEXT_MAX];
+	assert_int_equal(strlen(long_reply(text, VERDICT_TEXT_MAX)), 4 + VERDICT_TEXT_MAX);
+	const char *reply = long_reply(text, sizeof text - 1);
+	assert_in_range(strlen(reply), 4 + VERDICT_TEXT_MAX, 100 + VERDICT_TEXT_MAX);
 	assert_memory_equal(reply, "421 xxx", 7);
+}
+
+static void of_a_long_reply_it_is_said_that_it_was_cut(void **state)
+{
+	(void)state;
+	char text[601];
+	begin(LOG_TEXT);
+	log_event(LOG_LEVEL_INFO, "deferred", "reply", long_reply(text, 600), NULL);
+	log_close();
+	char *line = written(path);
+	assert_non_null(strstr(line, "xxx...(cut, 604 bytes)\"\n"));
+	free(line);
 }
 
 static void what_is_below_the_level_is_not_logged(void **state)
@@ -385,6 +404,7 @@ int main(void)
 		TEST(the_lines_of_a_delivery_are_those_that_pflogsumm_reads),
 		TEST(values_are_good_until_the_eighth_next),
 		TEST(a_reply_is_cut_where_its_room_ends),
+		TEST(of_a_long_reply_it_is_said_that_it_was_cut),
 		TEST(what_is_below_the_level_is_not_logged),
 		TEST(no_line_of_many_threads_is_lost_or_torn),
 		TEST(after_a_rotation_lines_go_to_the_new_file),
