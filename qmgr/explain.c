@@ -2,6 +2,7 @@
 #include "qmgr/explain.h"
 
 #include "base/clock.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
@@ -277,13 +278,21 @@ static void explain_queued(const struct qmgr *q, struct explain_question *x)
 	explain_suspended_domain(q, x, x->domain);
 }
 
+/* The id of a message that is gone is no domain, though the route for all would lead it somewhere. */
+static bool may_be_domain(const char *word)
+{
+	uint64_t id;
+	return !ident_parse(word, &id);
+}
+
 static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
+	bool domain = may_be_domain(x->site);
 	if (explain_named(q, x))
 		return;
 	explain_suspended_domain(q, x, x->site);
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
-		if (has_host(s, x->site) || domain_mail_goes_to(q, x->site, s))
+		if (has_host(s, x->site) || (domain && domain_mail_goes_to(q, x->site, s)))
 			explain_site(x, s);
 }
 

@@ -148,6 +148,16 @@ def test_what_is_not_there_is_refused(lab):
         assert relay.command("explain", *words).returncode == USAGE
 
 
+def test_a_message_that_is_gone_is_not_there_though_its_destination_is(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    gone = send(relay)
+    relay.wait_event("done", id=gone)
+    assert relay.command("explain", "dest.test").returncode == 0
+    done = relay.command("explain", gone)
+    assert done.returncode == REFUSED and gone in done.stderr and not done.stdout
+
+
 def _away(lab):
     """A relay whose only destination is down, with a message that waits in the queue for it."""
     port = free_port()
