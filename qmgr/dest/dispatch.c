@@ -42,16 +42,26 @@ static bool is_about_to_be_used(const struct conn *c)
 	return c->site->queue.waiting > 0 && c->turn < CONN_TURN && !site_paused(c->site);
 }
 
+/* Of that provider, idle, and its site has no use for it; NULL: the transport has none. */
+static struct conn *idle_of_provider(const struct transport *t, const struct provider *p)
+{
+	list_each (link, tmp, &t->idle) {
+		struct conn *c = list_entry(link, struct conn, in_idle);
+		if (c->site->provider == p && c->site->queue.state != QUEUE_PLACED &&
+		    !is_about_to_be_used(c))
+			return c;
+	}
+	return NULL;
+}
+
 void dispatch_make_room(struct site *s)
 {
-	list_each (link, tmp, &s->queue.transport->idle) {
-		struct conn *c = list_entry(link, struct conn, in_idle);
-		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED &&
-		    !is_about_to_be_used(c)) {
-			conn_end(s->db, c);
-			return;
-		}
-	}
+	struct conn *c = idle_of_provider(s->queue.transport, s->provider);
+	const struct transport *t = s->db->sched->transports;
+	for (; t && !c; t = t->hh.next)
+		c = idle_of_provider(t, s->provider);
+	if (c)
+		conn_end(s->db, c);
 }
 
 static void give_entry(struct site *s, struct conn *c, struct peer *p)

@@ -33,7 +33,7 @@
 #include "qmgr/dest/site.h"
 
 void dispatch_make_room(struct site *);
-/* Its provider has all its connections: one of them that is idle ends. */
+/* Its provider has all its connections: one of them that is idle ends, of its own transport before those of others. */
 
 bool dispatch_one(struct transport *);
 /* Use one slot. False: there is none, or nothing to use it for. */

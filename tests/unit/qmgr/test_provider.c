@@ -120,6 +120,42 @@ static void one_that_has_just_become_ready_is_used_first(void **state)
 	destdb_check(&q->db);
 }
 
+/* A provider's connections are those of all transports: none keeps what it does not use. */
+static void an_idle_connection_of_another_transport_makes_room(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } connection_limit = 1 }  transport other { }"
+	      "route d1.test { transport = other }");
+	send_to(0, 1);
+	struct connection_open *o = open_at(0);
+	ready(o, 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_false(was_told_to_end(o));
+	send_to(1, 2);
+	assert_true(was_told_to_end(o));
+	close_orderly(o);
+	assert_int_equal(opened_to("mx1.big.test"), 1);
+	destdb_check(&q->db);
+}
+
+/* The mail of the other transport was there first. */
+static void so_does_one_that_becomes_idle_while_another_transport_waits(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } connection_limit = 1 }  transport other { }"
+	      "route d1.test { transport = other }");
+	send_to(0, 1);
+	struct connection_open *o = open_at(0);
+	ready(o, 1);
+	send_to(1, 2);
+	assert_int_equal(opened.n, 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_true(was_told_to_end(o));
+	close_orderly(o);
+	assert_int_equal(opened_to("mx1.big.test"), 1);
+	destdb_check(&q->db);
+}
+
 static void a_limit_that_is_lifted_lets_all_go_on(void **state)
 {
 	(void)state;
@@ -577,6 +613,8 @@ int main(void)
 		TEST(a_connection_that_ends_makes_room_for_the_first_in_line),
 		TEST(an_idle_connection_makes_room),
 		TEST(one_that_has_just_become_ready_is_used_first),
+		TEST(an_idle_connection_of_another_transport_makes_room),
+		TEST(so_does_one_that_becomes_idle_while_another_transport_waits),
 		TEST(a_limit_that_is_lifted_lets_all_go_on),
 		TEST(hosts_of_several_are_nobodys),
 		TEST(its_destinations_share_a_rate),
