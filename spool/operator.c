@@ -115,9 +115,9 @@ static void fulfil_wish(enum stub_wish wish, struct envelope *e)
 {
 	if (wish == WISH_NONE)
 		return;
-	e->held = wish == WISH_HOLD;
-	e->returned |= wish == WISH_BOUNCE;
-	if (wish == WISH_HOLD)
+	e->held = wish == WISH_HOLD || wish == WISH_HOLD_BOUNCED;
+	e->returned |= wish == WISH_BOUNCE || wish == WISH_HOLD_BOUNCED;
+	if (e->held)
 		return;
 	e->due_ms = clock_wall_ms();
 	if (wish == WISH_REQUEUE && e->not_before_ms > e->due_ms)
@@ -187,11 +187,19 @@ static int make_due(struct spool *s, struct stub *stub)
 	return MOVED;
 }
 
+/* Orders count as they would one after the other, were the message at rest: none but to delete it undoes a bounce. */
+static enum stub_wish wish_after(enum stub_wish was, enum stub_wish next)
+{
+	if ((was != WISH_BOUNCE && was != WISH_HOLD_BOUNCED) || next == WISH_DELETE)
+		return next;
+	return next == WISH_HOLD ? WISH_HOLD_BOUNCED : WISH_BOUNCE;
+}
+
 static int wait_for_release(struct spool *s, struct spool_command *c, struct stub *stub,
 			    enum stub_wish wish)
 {
 	c->cancelled++;
-	stub->wish = wish;
+	stub->wish = wish_after((enum stub_wish)stub->wish, wish);
 	if (stub->work)
 		effect_cancel(s, stub);
 	return MOVED;

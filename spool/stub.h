@@ -24,7 +24,14 @@
 enum stub_state { STUB_INCOMING, STUB_DEFERRED, STUB_HELD, STUB_ACTIVE, STUB_ADOPTED, STUB_GONE };
 
 /* The operator's, for a message being worked on. */
-enum stub_wish { WISH_NONE, WISH_DELETE, WISH_HOLD, WISH_REQUEUE, WISH_BOUNCE };
+enum stub_wish {
+	WISH_NONE,
+	WISH_DELETE,
+	WISH_HOLD,
+	WISH_REQUEUE,
+	WISH_BOUNCE,
+	WISH_HOLD_BOUNCED /* held, and returned once it is let go of */
+};
 
 /* Verdicts and places of a message while it is worked on. */
 struct work {

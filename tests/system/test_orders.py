@@ -84,6 +84,22 @@ def test_what_is_deleted_while_it_is_tried_is_not_kept_by_a_later_order(lab):
     assert not relay.events("bounced") and not sink.messages
 
 
+def test_what_is_to_be_returned_while_it_is_tried_is_returned_whatever_is_ordered_later(lab):
+    gate = threading.Event()
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", gate=gate))
+    relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: any("RCPT" in session.verbs() for session in sink.sessions), what="the attempt")
+    ident = listed(relay)[0]["id"]
+    for verb in ("bounce", "requeue", "hold"):
+        assert relay.command("queue", verb, ident).returncode == DONE
+    gate.set()
+    wait_until(lambda: listed(relay, "--queue", "hold"), what="it to be on hold")
+    assert not relay.events("bounced")
+    assert relay.command("queue", "release", ident).returncode == DONE
+    relay.wait_event("bounced", id=ident)
+
+
 def test_held_mail_gets_its_lifetime_again(relay):
     (ident,) = put_off(relay, [("a@one.test", ["to@dest.test"])])
     assert relay.command("queue", "hold", ident).returncode == DONE

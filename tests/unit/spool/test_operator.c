@@ -244,6 +244,64 @@ static void what_is_deleted_while_worked_on_is_not_found_by_a_later_order(void *
 	harness_recovered(&h, 0);
 }
 
+/* What comes back next, after an attempt in which these orders came; NULL: it is on hold. */
+static struct envelope *ordered_while_tried(const int *orders, size_t n)
+{
+	uint64_t id = harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	for (size_t i = 0; i < n; i++)
+		order(orders[i], id, 1);
+	e->due_ms = clock_wall_ms() + 1000;
+	e->rounds++;
+	harness_release(&h, id, e);
+	struct spool_command *c = harness_ask(&h, SPOOL_LIST, id, id - 1, 1);
+	bool held = c->nrow == 1 && c->row[0].queue == SPOOL_HOLD;
+	spool_command_free(&c);
+	return held ? NULL : harness_take(&h);
+}
+
+#define ORDERED(...)                                                                               \
+	ordered_while_tried((const int[]){__VA_ARGS__}, sizeof(int[]){__VA_ARGS__} / sizeof(int))
+
+static void a_later_order_does_not_undo_a_bounce_of_what_is_worked_on(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	struct envelope *e = ORDERED(SPOOL_BOUNCE, SPOOL_REQUEUE);
+	assert_non_null(e);
+	assert_true(e->returned && !e->held);
+	envelope_free(&e);
+	e = ORDERED(SPOOL_BOUNCE, SPOOL_SUSPEND, SPOOL_REQUEUE);
+	assert_non_null(e);
+	assert_true(e->returned && !e->held);
+	envelope_free(&e);
+}
+
+static void what_is_held_after_that_is_returned_when_it_is_released(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	assert_null(ORDERED(SPOOL_BOUNCE, SPOOL_SUSPEND));
+	order(SPOOL_RESUME, 0, 1);
+	struct envelope *e = harness_take(&h);
+	assert_true(e->returned && !e->held);
+	envelope_free(&e);
+}
+
+static void a_bounce_counts_after_other_orders_and_a_deletion_after_it(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	struct envelope *e = ORDERED(SPOOL_SUSPEND, SPOOL_REQUEUE, SPOOL_BOUNCE);
+	assert_non_null(e);
+	assert_true(e->returned && !e->held);
+	uint64_t id = e->id;
+	order(SPOOL_BOUNCE, id, 1);
+	order(SPOOL_DELETE, id, 1);
+	harness_release(&h, id, e);
+	harness_recovered(&h, 0);
+}
+
 static void a_deleted_message_stays_deleted_after_a_crash(void **state)
 {
 	(void)state;
@@ -291,6 +349,9 @@ int main(void)
 		HARNESS_TEST(a_time_that_no_clock_reaches_is_not_taken_for_another),
 		HARNESS_TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
 		HARNESS_TEST(what_is_deleted_while_worked_on_is_not_found_by_a_later_order),
+		HARNESS_TEST(a_later_order_does_not_undo_a_bounce_of_what_is_worked_on),
+		HARNESS_TEST(what_is_held_after_that_is_returned_when_it_is_released),
+		HARNESS_TEST(a_bounce_counts_after_other_orders_and_a_deletion_after_it),
 		HARNESS_TEST(a_deleted_message_stays_deleted_after_a_crash),
 		HARNESS_TEST(a_long_queue_is_deleted_in_steps_and_answered_once),
 	};
