@@ -2,9 +2,12 @@
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
 	const char *name, *arguments, *summary;
@@ -85,8 +88,19 @@ static int check_output(int status)
 	return status == STATUS_DONE ? STATUS_REFUSED : status;
 }
 
+/* Whoever starts us with one of them closed would have the next file or socket take its number, and be sent
+ * what is meant for people. These take nothing, and give nothing, as one that is closed. */
+static void close_gaps(void)
+{
+	static const int flags[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd]) != fd)
+			exit(STATUS_REFUSED);
+}
+
 int main(int argc, char **argv)
 {
+	close_gaps();
 	const char *called = base_name(argv[0]);
 	if (strcmp(called, "sendmail") == 0)
 		return cmd_sendmail(argc, argv);

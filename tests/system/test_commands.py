@@ -19,7 +19,7 @@ from lab.sink import Rule
 from lab.smtp import Client
 
 DONE, REFUSED, USAGE, UNREACHABLE = 0, 1, 2, 75
-EX_USAGE, EX_DATAERR, EX_NOUSER, EX_CONFIG = 64, 65, 67, 78
+EX_USAGE, EX_DATAERR, EX_NOUSER, EX_IOERR, EX_CONFIG = 64, 65, 67, 74, 78
 SUBCOMMANDS = "serve check config sendmail queue shape explain stats reload stop sink sim".split()
 LATER = Rule("end", "450 4.2.1 come again")
 
@@ -342,6 +342,23 @@ def test_output_that_finds_no_room_is_said(lab):
             assert done.returncode == REFUSED and b"sluice: standard output takes not all" in done.stderr, words
         done = subprocess.run([binary(), "queue", "delete", one, *config], stdout=full, timeout=60, check=False)
         assert done.returncode == REFUSED and not listed(relay)
+
+
+def test_what_is_told_goes_to_no_socket_where_an_output_is_closed(lab):
+    """The connection to the relay would be the standard error, or output, itself."""
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+
+    def closed(number, *words):
+        line = f'exec "$@" {number}&-'
+        return subprocess.run(["sh", "-c", line, "sh", binary(), *words, "-c", relay.config_path], input=b"Subject: x\n\n",
+                              timeout=60, check=False, capture_output=True)
+
+    assert closed("2>", "sendmail", "-v", "b@dest.test").returncode == DONE
+    sink.wait_messages(1)
+    assert closed("1>", "stats").returncode == REFUSED
+    assert closed("0<", "sendmail", "b@dest.test").returncode == EX_IOERR
+    assert not relay.events("reject")
 
 
 # --- queue
