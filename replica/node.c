@@ -156,7 +156,7 @@ static bool note_epoch(struct node *n, const struct roster_row *before)
 static void take_epoch(struct node *n, const struct roster_row *before)
 {
 	if (!note_epoch(n, before)) {
-		wait_for(n, strerror(errno));
+		wait_for(n, log_text("%s/node: %s", n->conf->spool, strerror(errno)));
 		return;
 	}
 	if (before)
@@ -525,11 +525,13 @@ static int64_t answer_ms(int64_t lease_ms)
 	return lease_ms > WAIT_LEAST_MS ? lease_ms : WAIT_LEAST_MS;
 }
 
+/* A disk that is full ends no node: it waits until its next epoch can be noted. */
 static bool prepare_node_file(struct node *n, struct buf *error)
 {
 	bool read = life_read(n->conf->spool, &n->own);
+	bool same = read && n->own.epoch > 0 && strcmp(n->own.name, n->name) == 0;
 	memcpy(n->own.name, n->name, strlen(n->name) + 1); /* membership.h has compared them */
-	if (read && life_write(n->conf->spool, &n->own))
+	if (same || (read && life_write(n->conf->spool, &n->own)))
 		return true;
 	buf_printf(error, "%s/node: %s", n->conf->spool, strerror(errno));
 	return false;

@@ -252,3 +252,14 @@ def test_the_queue_of_a_name_that_was_retired_meanwhile_is_put_aside(lab, nats):
     sink.behaviour.rules.clear()
     empty(nodes["h2"])
     assert came(sink) == Counter(taken.keys())
+
+
+def test_a_node_that_can_not_note_its_next_epoch_waits_until_it_can(lab, nats):
+    relay = nodes_of(lab, nats, lab.sink(), "i1", adopt_after="60s")["i1"]
+    relay.stop()
+    os.mkdir(f"{relay.spool}/node.new")  # as on a full disk
+    relay.start()
+    assert f"{relay.spool}/node: " in relay.wait_event("node", 60, state="waiting").keys["reason"]
+    os.rmdir(f"{relay.spool}/node.new")
+    relay.wait_event("node", 60, state="up", count=2)
+    assert relay.send().code == 250
