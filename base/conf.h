@@ -265,6 +265,7 @@ struct conf {
 	struct conf_list recipients; /* tables of recipients, of all routes: each once */
 	bool providers_carry;	     /* some provider names a transport */
 	bool flows_have_sources;
+	int user_line, dkim_also_line; /* where they are set, for who judges them later; or 1 */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	bool faulty;	       /* of conf_read_to_ask() only: see there */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */

@@ -596,6 +596,8 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	for (int i = 0; i < f->nflow; i++)
 		check_flow(&c, &f->flow[i]);
 	find_longest_suppress(f);
+	f->user_line = conf_lines_find(lines, &f->user, -1, 1);
+	f->dkim_also_line = conf_lines_find(lines, &f->dkim_also, -1, 1);
 	check_queue(&c);
 	check_dns(&c);
 	check_verify(&c);

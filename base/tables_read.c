@@ -33,7 +33,7 @@ static void check_also(const struct conf *c, struct tables *t, struct conf_fault
 		return;
 	name_key_domain(c->dkim_also, own);
 	if (conf_dkim_find(c, own, by) == 0 && !dkim_rows_find(t, own, &rows))
-		conf_fault(faults, c->file, 1,
+		conf_fault(faults, c->file, c->dkim_also_line,
 			   "dkim_also: no section dkim, and no row of dkim_keys, signs for \"%s\"",
 			   c->dkim_also);
 	dkim_rows_fini(&rows);

@@ -31,7 +31,7 @@ static bool has_user(const struct conf *conf)
 	struct buf error = {0};
 	bool has = check_access_user(conf, &error);
 	if (!has)
-		fprintf(stderr, "%s: %s\n", conf->file, buf_cstr(&error));
+		fprintf(stderr, "%s:%d: %s\n", conf->file, conf->user_line, buf_cstr(&error));
 	buf_fini(&error);
 	return has;
 }

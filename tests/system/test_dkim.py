@@ -608,5 +608,7 @@ def test_rows_of_keys_that_are_none_are_errors(lab, small, tmp_path):
                        (4, "not a domain"), (5, "more than 8 signatures"), (6, "must be SELECTOR FILE")):
         assert re.search(f"/keys:{line}: .*{re.escape(text)}", said), (line, said)
     config.settings |= {"dkim_also": "nobody.test", "dkim_keys": [table_of_keys(tmp_path, "keys", {"a.test": f"e {keys.file['e']}"})]}
-    said = lab.relay(config, start=False).command("check").stderr
-    assert 'dkim_also: no section dkim, and no row of dkim_keys, signs for "nobody.test"' in said
+    relay = lab.relay(config, start=False)
+    with open(relay.config_path, encoding="utf-8") as file:
+        line = next(number for number, text in enumerate(file, 1) if "dkim_also" in text)
+    assert f':{line}: dkim_also: no section dkim, and no row of dkim_keys, signs for "nobody.test"' in relay.command("check").stderr

@@ -146,4 +146,6 @@ def test_check_refuses_a_user_who_is_not_there(signing):
     write, path, _ = signing
     write("nosuchuser")
     status, said = _said_by_check(path)
-    assert status == 1 and 'user = "nosuchuser": there is no such user' in said
+    with open(path, encoding="utf-8") as file:
+        line = next(number for number, text in enumerate(file, 1) if "nosuchuser" in text)
+    assert status == 1 and f'{path}:{line}: user = "nosuchuser": there is no such user' in said
