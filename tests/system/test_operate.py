@@ -338,7 +338,7 @@ def restarting(lab):
     sink = lab.sink(Rule("end", delay=60, times=1))
     relay = lab.relay(Config().route_all_to(sink.port))
     relay.send()
-    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    sink.wait_messages(1)  # its answer is waited for; else the successor would be who waits
     relay.process.signal(signal.SIGUSR2)
     relay.wait_event("restart")
     return relay
