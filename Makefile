@@ -125,7 +125,7 @@ $(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure format_
 $(B)/tests/unit/replica/test_adopted_log $(B)/tests/unit/replica/test_transfer: $(HARNESS)
 
 # The spool on a disk in memory, driven by one thread: its edges are replaced.
-MEMDISK = $(patsubst %,$(O)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
+MEMDISK = $(patsubst %,$(O)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges promise promises world world_acts)
 ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_order test_power_cut test_disk_faults test_disk_lessons test_weeks) $(B)/tests/unit/replica/test_power_cut
 $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait,--wrap=usleep

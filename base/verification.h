@@ -29,7 +29,7 @@ enum verify_result {
 struct verify {
 	struct note note;
 	struct loop *reply_to;
-	uint64_t ticket;  /* the asker's own */
+	uint64_t cookie;  /* the asker's own */
 	void *owner;	  /* likewise */
 	char *address;	  /* as an envelope keeps it */
 	char *sender;	  /* for MAIL; NULL: that of the settings */

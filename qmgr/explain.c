@@ -5,7 +5,7 @@
 #include "base/ident.h"
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
@@ -59,7 +59,7 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 
 static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
 {
-	struct ladder l = ladder_of(s, p);
+	struct admission l = admission_of(s, p);
 	row->constraint = l.constraint;
 	row->limit = l.limit;
 	row->until_ms = l.until_ms ? destdb_wall_ms(s->db, l.until_ms) : 0;

@@ -444,11 +444,11 @@ static void note_arrival(struct replica *r, const struct flown *m)
 	}
 }
 
-static void answer_tickets(struct replica *r)
+static void answer_barriers(struct replica *r)
 {
 	uint64_t reached = 0;
-	list_each (link, tmp, &r->tickets) {
-		struct ticket *t = list_entry(link, struct ticket, link);
+	list_each (link, tmp, &r->barriers) {
+		struct barrier *t = list_entry(link, struct barrier, link);
 		if (!goals_reached(&t->goals, &r->copies))
 			break;
 		reached = t->number;
@@ -477,5 +477,5 @@ void pump_acknowledged(struct replica *r)
 		r->progress_ms = r->loop->now_ms;
 		r->again_ms = 0;
 	}
-	answer_tickets(r);
+	answer_barriers(r);
 }

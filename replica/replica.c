@@ -84,10 +84,10 @@ void replica_again(struct replica *r)
 		r->again_ms = AGAIN_MOST_MS;
 }
 
-static void drop_tickets(struct replica *r)
+static void drop_barriers(struct replica *r)
 {
-	list_each (link, tmp, &r->tickets) {
-		struct ticket *t = list_entry(link, struct ticket, link);
+	list_each (link, tmp, &r->barriers) {
+		struct barrier *t = list_entry(link, struct barrier, link);
 		list_remove(link);
 		goals_fini(&t->goals);
 		free(t);
@@ -115,10 +115,10 @@ static void turn_away(struct replica *r, bool away)
 	if (away) {
 		goals_fini(&r->missed);
 		goals_set(&r->missed, &r->copies, COPY_OLDER);
-		drop_tickets(r); /* what is still waited for is asked for again */
+		drop_barriers(r); /* what is still waited for is asked for again */
 	}
-	list_each (link, tmp, &r->tickets)
-		list_entry(link, struct ticket, link)->since_ms = r->loop->now_ms;
+	list_each (link, tmp, &r->barriers)
+		list_entry(link, struct barrier, link)->since_ms = r->loop->now_ms;
 	r->alone &= away;
 	replica_tell_spool(r, false);
 }
@@ -136,9 +136,9 @@ static void go_alone(struct replica *r)
 static bool too_late(const struct replica *r)
 {
 	int64_t longest_ms = r->conf->cluster.replicate_timeout;
-	const struct list *first = list_first(&r->tickets);
+	const struct list *first = list_first(&r->barriers);
 	if (first &&
-	    r->loop->now_ms - list_entry(first, struct ticket, link)->since_ms >= longest_ms)
+	    r->loop->now_ms - list_entry(first, struct barrier, link)->since_ms >= longest_ms)
 		return true;
 	return r->loop->now_ms - r->progress_ms >= longest_ms;
 }
@@ -268,7 +268,7 @@ struct replica *replica_new(struct conf *conf, struct spool *spool)
 	copies_init(&r->copies);
 	flight_init(&r->flight);
 	orders_init(&r->orders);
-	list_init(&r->tickets);
+	list_init(&r->barriers);
 	char *large = mem_printf("%s/large", conf->spool);
 	r->large = disk_open(AT_FDCWD, large, O_RDONLY | O_DIRECTORY);
 	free(large);
@@ -340,7 +340,7 @@ void replica_free(struct replica **rp)
 	r->closing = true;
 	nats_link_free(&r->link);
 	loop_free(&r->loop);
-	drop_tickets(r);
+	drop_barriers(r);
 	orders_fini(&r->orders);
 	flight_drop(&r->flight);
 	copies_fini(&r->copies);

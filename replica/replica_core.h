@@ -1,8 +1,8 @@
 /* replica_core.h - the state of the thread that keeps the copy, for the files of this folder only.
  *
- *	notes of the spool   copies, tickets, orders             replica_notes.c
+ *	notes of the spool   copies, barriers, orders             replica_notes.c
  *	pump()               files -> messages, while there is room   pump.c
- *	notes of the link    acknowledgements -> copies -> tickets, orders
+ *	notes of the link    acknowledgements -> copies -> barriers, orders
  *
  * OWNERSHIP  replica_new() makes it.
  * THREAD     replica.
@@ -43,7 +43,7 @@ enum replica_phase {
 };
 
 /* Some client waits for all that was written until then. */
-struct ticket {
+struct barrier {
 	struct list link;
 	uint64_t number;
 	int64_t since_ms;
@@ -92,7 +92,7 @@ struct replica {
 	struct flight flight;
 	struct orders orders;
 	struct goals named; /* large content that is there before the log goes on */
-	struct list tickets;
+	struct list barriers;
 	struct buf checkpoint; /* the last one */
 	char *message;	       /* to build one in */
 	int64_t progress_ms; /* steady clock: when something was acknowledged, or there was nothing to */

@@ -109,13 +109,13 @@ static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 		copies_rush(&r->copies);
 }
 
-static void add_ticket(struct replica *r, uint64_t number)
+static void add_barrier(struct replica *r, uint64_t number)
 {
-	struct ticket *t = mem_zalloc(sizeof *t);
+	struct barrier *t = mem_zalloc(sizeof *t);
 	t->number = number;
 	t->since_ms = r->loop->now_ms;
 	goals_set(&t->goals, &r->copies, COPY_OLDER);
-	list_append(&r->tickets, &t->link);
+	list_append(&r->barriers, &t->link);
 }
 
 /* Starts and deliveries without the stream lie in the log before this. */
@@ -177,7 +177,7 @@ static void hear_spool(struct replica *r, struct replicate *n)
 		complete_later(r);
 		break;
 	case REPLICATE_ASK:
-		add_ticket(r, n->of);
+		add_barrier(r, n->of);
 		break;
 	case REPLICATE_STARTS_WAIT:
 		hear_starts_wait(r, n->of);

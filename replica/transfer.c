@@ -80,7 +80,7 @@ static void hear_stored(struct transfer *t, struct spool_store *s)
 	t->answered++;
 	t->refused += !s->stored;
 	t->came.messages += s->stored;
-	t->came.doubtful += s->stored ? s->ticket : 0;
+	t->came.doubtful += s->stored ? s->cookie : 0;
 	free(s);
 }
 
@@ -258,7 +258,7 @@ static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 	s->adopted = true;
 	s->id = row->envelope->id;
 	s->envelope = row->envelope;
-	s->ticket = row->queue == SPOOL_ACTIVE || t->doubt;
+	s->cookie = row->queue == SPOOL_ACTIVE || t->doubt;
 	row->envelope = NULL;
 	return s;
 }

@@ -4,7 +4,7 @@
 #include "base/mailaddr.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/site_pace.h"
 #include "qmgr/dest/source.h"
@@ -197,7 +197,7 @@ static enum constraint bound_of(const struct site *s)
 		return CONSTRAINT_IDLE;
 	if (!first)
 		return CONSTRAINT_CONNECTING;
-	return ladder_of(s, first).constraint;
+	return admission_of(s, first).constraint;
 }
 
 static double a_second(const struct conf_rate *r)

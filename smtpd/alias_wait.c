@@ -9,7 +9,7 @@ static void aliases_are_learnt(void *owner, bool failed)
 {
 	struct session *s = owner;
 	s->tx->aliases_failed = failed;
-	wait_answered(s->worker, s->wait.ticket, s);
+	wait_answered(s->worker, s->wait.cookie, s);
 }
 
 enum alias_learnt alias_wait(struct session *s, bool (*known)(void *session),

@@ -170,8 +170,8 @@ static void check_password(struct session *s)
 		.text = "password", .answered = heard_pool, .expired = pool_is_late};
 	struct auth_check *c = auth_check_new(s->worker->loop);
 	c->known = sasl_password(s->auth->sasl, &c->user, &c->password);
-	uint64_t ticket = wait_begin(s, &kind, auth_settings(s)->timeout);
-	c->answer.ticket = ticket;
+	uint64_t cookie = wait_begin(s, &kind, auth_settings(s)->timeout);
+	c->answer.cookie = cookie;
 	if (!auth_check_give(s->worker->pool, c)) {
 		wait_cancel(s);
 		finish_exchange(s, AUTH_OUTCOME_BUSY);
@@ -242,19 +242,19 @@ static void heard_dovecot(struct session *s, void *answer)
 	}
 }
 
-static bool ask_dovecot(struct session *s, uint64_t ticket, const char *text)
+static bool ask_dovecot(struct session *s, uint64_t cookie, const char *text)
 {
 	union address local;
 	struct auth *a = s->auth;
 	if (a->exchange)
-		return dovecot_go_on(a->dovecot, a->exchange, ticket, text ? text : "");
+		return dovecot_go_on(a->dovecot, a->exchange, cookie, text ? text : "");
 	stream_local(s->stream, &local);
 	struct dovecot_question q = {.mechanism = a->mechanism,
 				     .initial = text,
 				     .secured = s->tls,
 				     .client = &s->peer,
 				     .local = &local,
-				     .ticket = ticket};
+				     .cookie = cookie};
 	a->exchange = dovecot_ask(a->dovecot, &q);
 	return a->exchange != 0;
 }
@@ -265,8 +265,8 @@ static void step_dovecot(struct session *s, const char *text)
 					      .answered = heard_dovecot,
 					      .expired = dovecot_is_late,
 					      .ended = cancel_dovecot};
-	uint64_t ticket = wait_begin(s, &kind, auth_settings(s)->timeout);
-	if (!ask_dovecot(s, ticket, text)) {
+	uint64_t cookie = wait_begin(s, &kind, auth_settings(s)->timeout);
+	if (!ask_dovecot(s, cookie, text)) {
 		wait_cancel(s);
 		finish_exchange(s, AUTH_OUTCOME_AWAY);
 	}

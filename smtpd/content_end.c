@@ -171,7 +171,7 @@ static void heard_stages(struct session *s, void *answer)
 static void end_stages(struct passage *p)
 {
 	struct session *s = p->owner;
-	wait_answered(s->worker, s->wait.ticket, p);
+	wait_answered(s->worker, s->wait.cookie, p);
 }
 
 static void give_up_stages(struct session *s)

@@ -34,7 +34,7 @@ enum dovecot_state { DOVECOT_OFF, DOVECOT_RESTING, DOVECOT_CONNECTING, DOVECOT_R
 /* One exchange. */
 struct exchange {
 	uint32_t id;
-	uint64_t ticket; /* 0: the client is to speak */
+	uint64_t cookie; /* 0: the client is to speak */
 	char *held;	 /* its first line, until the connection is ready */
 	UT_hash_handle hh;
 };
@@ -79,11 +79,11 @@ static void post_outcome(struct dovecot *d, struct exchange *x, enum dovecot_out
 {
 	struct dovecot_answer *a = mem_zalloc(sizeof *a);
 	a->answer =
-		(struct wait_answer){.reply_to = d->loop, .ticket = x->ticket, .free = free_answer};
+		(struct wait_answer){.reply_to = d->loop, .cookie = x->cookie, .free = free_answer};
 	a->outcome = outcome;
 	a->user = mem_strdup(user);
 	a->challenge = mem_strdup(challenge);
-	x->ticket = 0;
+	x->cookie = 0;
 	wait_answer_post(&a->answer);
 }
 
@@ -99,7 +99,7 @@ static void drop_all(struct dovecot *d)
 	struct exchange *x, *tmp;
 	HASH_ITER(hh, d->exchanges, x, tmp)
 	{
-		if (x->ticket)
+		if (x->cookie)
 			post_outcome(d, x, DOVECOT_AWAY, NULL, NULL);
 		drop_exchange(d, x);
 	}
@@ -197,7 +197,7 @@ static struct exchange *take_exchange(struct dovecot *d, struct dovecot_line *l)
 	uint32_t id;
 	if (dovecot_line_number(l, &id))
 		HASH_FIND(hh, d->exchanges, &id, sizeof id, x);
-	return x && x->ticket && !x->held ? x : NULL;
+	return x && x->cookie && !x->held ? x : NULL;
 }
 
 /* A name that can be logged, as it is looked up: Dovecot hands on how the client has written it. */
@@ -465,7 +465,7 @@ uint32_t dovecot_ask(struct dovecot *d, const struct dovecot_question *q)
 		return 0;
 	struct exchange *x = mem_zalloc(sizeof *x);
 	x->id = ++d->next_id ? d->next_id : ++d->next_id;
-	x->ticket = q->ticket;
+	x->cookie = q->cookie;
 	x->held = first_line(x->id, q);
 	HASH_ADD(hh, d->exchanges, id, sizeof x->id, x);
 	if (d->state == DOVECOT_READY) {
@@ -476,14 +476,14 @@ uint32_t dovecot_ask(struct dovecot *d, const struct dovecot_question *q)
 	return x->id;
 }
 
-bool dovecot_go_on(struct dovecot *d, uint32_t id, uint64_t ticket, const char *response)
+bool dovecot_go_on(struct dovecot *d, uint32_t id, uint64_t cookie, const char *response)
 {
 	struct exchange *x;
 	HASH_FIND(hh, d->exchanges, &id, sizeof id, x);
 	if (!x || d->state != DOVECOT_READY || !takes_more(d))
 		return false;
-	assert(!x->ticket);
-	x->ticket = ticket;
+	assert(!x->cookie);
+	x->cookie = cookie;
 	struct buf *out = stream_out(d->stream);
 	buf_printf(out, "CONT\t%u\t", id);
 	buf_append(out, response, strlen(response));

@@ -49,7 +49,7 @@ struct dovecot_question {
 	const char *initial; /* in base64, NULL for none */
 	bool secured;	     /* there is TLS */
 	const union address *client, *local;
-	uint64_t ticket;
+	uint64_t cookie;
 };
 
 struct dovecot *dovecot_new(struct loop *);
@@ -65,7 +65,7 @@ bool dovecot_can(const struct dovecot *, enum mechanism);
 uint32_t dovecot_ask(struct dovecot *, const struct dovecot_question *);
 /* The id of the exchange; 0: there is nobody to ask, and no answer. */
 
-bool dovecot_go_on(struct dovecot *, uint32_t id, uint64_t ticket, const char *response);
+bool dovecot_go_on(struct dovecot *, uint32_t id, uint64_t cookie, const char *response);
 /* After CONTINUE, in base64. False: the exchange is over, because the connection was lost. */
 
 void dovecot_cancel(struct dovecot *, uint32_t id); /* one that is over is allowed */

@@ -30,7 +30,7 @@ static const char *macro_of(void *owner, const char *name)
 static void filters_are_done(void *owner)
 {
 	struct filtering *f = owner;
-	wait_answered(f->session->worker, f->session->wait.ticket, f);
+	wait_answered(f->session->worker, f->session->wait.cookie, f);
 }
 
 void filtering_open(struct session *s)

@@ -100,7 +100,7 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 		q->name[LIMIT_BY_SENDER] = name_key(s->tx->sender);
 	q->answer.note.type = LIMITER_ASK;
 	q->answer.reply_to = s->worker->loop;
-	q->answer.ticket = wait_begin(s, kind, 0);
+	q->answer.cookie = wait_begin(s, kind, 0);
 	loop_post(limiter_loop(s->worker->limiter), &q->answer.note);
 }
 

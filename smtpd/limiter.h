@@ -41,7 +41,7 @@ struct limiter;
 
 /* May one more message or recipient of these pass? */
 struct limiter_question {
-	struct wait_answer answer; /* first; its ticket and reply_to are set */
+	struct wait_answer answer; /* first; its cookie and reply_to are set */
 	enum limit_of of;
 	char *name[LIMIT_BY_COUNT]; /* NULL: of none */
 	bool asked; /* a server has tables of limits, and was asked for its login: */

@@ -279,7 +279,7 @@ static void take_content(struct reception *t, struct spool_store *ask)
 	t->envelope = NULL;
 }
 
-void reception_store(struct session *s, uint64_t ticket)
+void reception_store(struct session *s, uint64_t cookie)
 {
 	struct reception *t = s->tx;
 	assert(s->state == SESSION_WAIT && reception_envelope(s)->nrcpt > 0);
@@ -296,7 +296,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	ask->posted_us = clock_steady_us();
 	ask->answered_us = s->answered_us;
 	ask->reply_to = s->worker->loop;
-	ask->ticket = ticket;
+	ask->cookie = cookie;
 	ask->log = hold_log(s, ask->envelope);
 	budget_charge(&t->charged, 0);
 	spool_post(s->worker->spool, &ask->note);

@@ -94,7 +94,7 @@ bool reception_stages(struct session *);
 
 struct envelope *reception_envelope(const struct session *); /* wherever it is */
 
-void reception_store(struct session *, uint64_t ticket);
-/* Hand it to the spool, after RESPONSE_OK and its passage. The ticket comes with the answer. */
+void reception_store(struct session *, uint64_t cookie);
+/* Hand it to the spool, after RESPONSE_OK and its passage. The cookie comes with the answer. */
 
 #endif

@@ -82,7 +82,7 @@ static void listen_too(struct smtpd_worker *w, struct smtpd_worker_listen *note)
 
 static void answer_verified(struct smtpd_worker *w, struct verify *v)
 {
-	wait_answered(w, v->ticket, v);
+	wait_answered(w, v->cookie, v);
 	verify_free(&v);
 }
 
@@ -91,7 +91,7 @@ static void receive_note(void *owner, struct note *note)
 	struct smtpd_worker *w = owner;
 	switch (note->type) {
 	case SPOOL_STORED:
-		wait_answered(w, ((struct spool_store *)note)->ticket, note);
+		wait_answered(w, ((struct spool_store *)note)->cookie, note);
 		free(note);
 		break;
 	case VERIFY_ANSWER:

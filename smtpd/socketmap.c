@@ -28,7 +28,7 @@ struct question {
 	struct list link;
 	char *name, *key;
 	char *known;		 /* as what its answer is remembered */
-	uint64_t ticket;	 /* or the number of who asks, */
+	uint64_t cookie;	 /* or the number of who asks, */
 	bool of_asker;		 /* then */
 	int64_t due_ms, sent_ms; /* steady clock */
 	bool again;		 /* its first connection was lost */
@@ -154,12 +154,12 @@ static void answer_free(struct wait_answer *a)
 	free(a);
 }
 
-static void post_answer(struct socketmaps *m, uint64_t ticket, bool of_asker,
+static void post_answer(struct socketmaps *m, uint64_t cookie, bool of_asker,
 			enum socketmap_result result, const char *text)
 {
 	struct socketmap_answer *a = mem_zalloc(sizeof *a);
 	a->answer =
-		(struct wait_answer){.reply_to = m->loop, .ticket = ticket, .free = answer_free};
+		(struct wait_answer){.reply_to = m->loop, .cookie = cookie, .free = answer_free};
 	a->result = result;
 	a->text = mem_strdup(text);
 	a->answer.note.type = of_asker ? SOCKETMAP_HEARD : (int)SMTPD_WORKER_ANSWER;
@@ -171,7 +171,7 @@ static void answer_question(struct socketmaps *m, struct question *q, enum socke
 			    const char *text)
 {
 	if (!m->ending)
-		post_answer(m, q->ticket, q->of_asker, result, text);
+		post_answer(m, q->cookie, q->of_asker, result, text);
 	if (result != SOCKETMAP_FAILED)
 		remember_answer(m, q->known, text);
 	assert(!q->link.next || q->link.next == &q->link);
@@ -445,18 +445,18 @@ static void server_free(struct server *s)
 }
 
 static void ask_server(struct socketmaps *m, const struct socketmap_name *n, const char *key,
-		       uint64_t ticket, bool of_asker)
+		       uint64_t cookie, bool of_asker)
 {
 	struct server *s = server_of(m, n, true);
 	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
-		post_answer(m, ticket, of_asker, SOCKETMAP_FAILED, "it did not answer before");
+		post_answer(m, cookie, of_asker, SOCKETMAP_FAILED, "it did not answer before");
 		return;
 	}
 	struct question *q = mem_zalloc(sizeof *q);
 	q->name = mem_strdup(n->name);
 	q->key = mem_strdup(key);
 	q->known = known_as(n, key);
-	q->ticket = ticket;
+	q->cookie = cookie;
 	q->of_asker = of_asker;
 	q->due_ms = clock_steady_ms() + m->timeout_ms;
 	list_append(&s->waiting, &q->link);
@@ -465,9 +465,9 @@ static void ask_server(struct socketmaps *m, const struct socketmap_name *n, con
 }
 
 void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
-		   uint64_t ticket)
+		   uint64_t cookie)
 {
-	ask_server(m, n, key, ticket, false);
+	ask_server(m, n, key, cookie, false);
 }
 
 uint64_t socketmap_ask_for(struct socketmaps *m, const struct socketmap_name *n, const char *key,
@@ -505,7 +505,7 @@ void socketmap_receive(struct socketmaps *m, struct note *note)
 {
 	struct socketmap_answer *answer = (struct socketmap_answer *)note;
 	struct asker a;
-	if (m && take_asker(m, answer->answer.ticket, &a))
+	if (m && take_asker(m, answer->answer.cookie, &a))
 		a.answered(a.owner, answer);
 	answer_free(&answer->answer);
 }

@@ -61,7 +61,7 @@ bool socketmap_known(struct socketmaps *, const struct socketmap_name *, const c
 /* True: it is known, and *value the caller's; NULL: the server has nothing of that key. */
 
 void socketmap_ask(struct socketmaps *, const struct socketmap_name *, const char *key,
-		   uint64_t ticket);
+		   uint64_t cookie);
 
 /* The same for who is no session, or whose session waits for something else already. */
 typedef void socketmap_answered(void *owner, const struct socketmap_answer *);

@@ -126,7 +126,7 @@ void verify_check_ask(struct session *s, const char *address, bool wanted, bool 
 	v->only_routed = !wanted;
 	v->listed = listed;
 	v->suppress_ms = suppress_ms(s);
-	v->ticket = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
+	v->cookie = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
 			    : wait_begin(s, kinds->known, 0);
 	loop_post(s->worker->qmgr, &v->note);
 }

@@ -34,21 +34,21 @@ static uint64_t take_slot(struct waits *w, struct session *s)
 	return (uint64_t)slot->used << SLOT_BITS | i;
 }
 
-static struct wait_slot *find_slot(const struct waits *w, uint64_t ticket)
+static struct wait_slot *find_slot(const struct waits *w, uint64_t cookie)
 {
-	uint32_t i = (uint32_t)ticket;
-	if (i >= w->n || !w->slot[i].session || w->slot[i].used != ticket >> SLOT_BITS)
+	uint32_t i = (uint32_t)cookie;
+	if (i >= w->n || !w->slot[i].session || w->slot[i].used != cookie >> SLOT_BITS)
 		return NULL;
 	return &w->slot[i];
 }
 
-static void free_slot(struct waits *w, uint64_t ticket)
+static void free_slot(struct waits *w, uint64_t cookie)
 {
-	struct wait_slot *slot = find_slot(w, ticket);
+	struct wait_slot *slot = find_slot(w, cookie);
 	assert(slot);
 	slot->session = NULL;
 	slot->next_free = w->first_free;
-	w->first_free = (uint32_t)ticket;
+	w->first_free = (uint32_t)cookie;
 }
 
 /* Back to where it waited from. */
@@ -56,7 +56,7 @@ static const struct wait_kind *leave_wait(struct session *s)
 {
 	const struct wait_kind *kind = s->wait.kind;
 	timer_stop(&s->worker->loop->timers, &s->wait.deadline);
-	free_slot(&s->worker->waits, s->wait.ticket);
+	free_slot(&s->worker->waits, s->wait.cookie);
 	session_move(s, s->wait.from);
 	s->wait.kind = NULL;
 	return kind;
@@ -84,11 +84,11 @@ uint64_t wait_begin(struct session *s, const struct wait_kind *kind, int64_t tim
 	assert(kind->expired ? timeout_ms > 0 : timeout_ms == 0 && kind->answered);
 	w->kind = kind;
 	w->from = s->state;
-	w->ticket = take_slot(&s->worker->waits, s);
+	w->cookie = take_slot(&s->worker->waits, s);
 	session_move(s, SESSION_WAIT);
 	if (timeout_ms > 0)
 		loop_timer_in(s->worker->loop, &w->deadline, timeout_ms);
-	return w->ticket;
+	return w->cookie;
 }
 
 void wait_answer_post(struct wait_answer *a)
@@ -97,21 +97,21 @@ void wait_answer_post(struct wait_answer *a)
 	loop_post(a->reply_to, &a->note);
 }
 
-void wait_answered(struct smtpd_worker *w, uint64_t ticket, void *answer)
+void wait_answered(struct smtpd_worker *w, uint64_t cookie, void *answer)
 {
 	assert(loop_is_ours(w->loop));
-	struct wait_slot *slot = find_slot(&w->waits, ticket);
+	struct wait_slot *slot = find_slot(&w->waits, cookie);
 	if (!slot)
 		return;
 	struct session *s = slot->session;
-	assert(s->wait.ticket == ticket && s->wait.kind->answered);
+	assert(s->wait.cookie == cookie && s->wait.kind->answered);
 	leave_wait(s)->answered(s, answer);
 	s->wait.over(s);
 }
 
 void wait_receive(struct smtpd_worker *w, struct wait_answer *a)
 {
-	wait_answered(w, a->ticket, a);
+	wait_answered(w, a->cookie, a);
 	if (a->free)
 		a->free(a);
 	else

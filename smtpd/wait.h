@@ -1,7 +1,7 @@
 /* wait.h - how a session waits for anything: one way, for every verb.
  *
- *	verb_x():  ticket = wait_begin(s, &kind, timeout_ms)		any state --> WAIT
- *		   ask->answer.ticket = ticket, and post the question	return
+ *	verb_x():  cookie = wait_begin(s, &kind, timeout_ms)		any state --> WAIT
+ *		   ask->answer.cookie = cookie, and post the question	return
  *	elsewhere: wait_answer_post(&ask->answer)			at most once
  *	worker:	   kind.answered(s, &ask->answer)	WAIT --> the state that it waited from
  *	      or:  kind.expired(s)			likewise, at the deadline
@@ -12,7 +12,7 @@
  * gone by then: copy what is wanted of it, into what is asked or into the session.
  *
  * An answer that nobody waits for, because it comes late or twice, or after the client has gone, is
- * freed and does nothing. Whoever is asked may therefore keep a ticket as long as it likes, and need
+ * freed and does nothing. Whoever is asked may therefore keep a cookie as long as it likes, and need
  * not answer.
  *
  * A client that goes ends the wait, and its session is freed, unless the kind outlives it: then the
@@ -54,7 +54,7 @@ struct wait {
 	const struct wait_kind *kind; /* NULL: the session does not wait */
 	void (*over)(struct session *);
 	struct timer deadline;
-	uint64_t ticket;
+	uint64_t cookie;
 	enum session_state from;
 };
 
@@ -62,11 +62,11 @@ struct wait {
 struct wait_answer {
 	struct note note;
 	struct loop *reply_to; /* the worker's */
-	uint64_t ticket;
+	uint64_t cookie;
 	void (*free)(struct wait_answer *); /* all of it; NULL: free() */
 };
 
-/* Those of one worker. A ticket is a slot and how often it was used: it is never given twice. */
+/* Those of one worker. A cookie is a slot and how often it was used: it is never given twice. */
 struct waits {
 	struct wait_slot {
 		struct session *session; /* NULL: free */
@@ -84,7 +84,7 @@ uint64_t wait_begin(struct session *, const struct wait_kind *, int64_t timeout_
 void wait_answer_post(struct wait_answer *);
 /* Gives it to the worker of reply_to. */
 
-void wait_answered(struct smtpd_worker *, uint64_t ticket, void *answer);
+void wait_answered(struct smtpd_worker *, uint64_t cookie, void *answer);
 /* The same in the worker's thread, for answers that are not a struct wait_answer. They stay the
  * caller's. */
 

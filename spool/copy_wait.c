@@ -62,7 +62,7 @@ void copy_wait_add(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
 	hold_places(op);
-	op->ticket = p->ticket + 1;
+	op->barrier = p->barrier + 1;
 	op->awaits_since_us = clock_steady_us();
 	list_append(&p->awaiting, &op->link);
 	p->nawaiting++;
@@ -72,9 +72,9 @@ void copy_wait_ask(struct spool *s)
 {
 	struct replication *p = &s->replication;
 	if (list_empty(&p->awaiting) ||
-	    list_entry(p->awaiting.prev, struct op, link)->ticket == p->ticket)
+	    list_entry(p->awaiting.prev, struct op, link)->barrier == p->barrier)
 		return;
-	replicate_ask(p->keeper, ++p->ticket);
+	replicate_ask(p->keeper, ++p->barrier);
 }
 
 static void take_awaiting(struct spool *s, struct op *op)
@@ -104,22 +104,22 @@ static void conclude_op(struct spool *s, struct op *op, bool stored)
 	}
 }
 
-static void conclude_until(struct spool *s, uint64_t ticket)
+static void conclude_until(struct spool *s, uint64_t barrier)
 {
 	list_each (link, tmp, &s->replication.awaiting) {
 		struct op *op = list_entry(link, struct op, link);
-		if (op->ticket > ticket)
+		if (op->barrier > barrier)
 			break;
 		conclude_op(s, op, true);
 	}
 }
 
-/* Whoever keeps the copy has forgotten all tickets with that. */
+/* Whoever keeps the copy has forgotten all barriers with that. */
 static void ask_again(struct spool *s)
 {
 	struct replication *p = &s->replication;
 	if (!list_empty(&p->awaiting))
-		replicate_ask(p->keeper, ++p->ticket);
+		replicate_ask(p->keeper, ++p->barrier);
 }
 
 static void turn_away(struct spool *s, const struct replicate *r)

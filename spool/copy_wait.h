@@ -1,6 +1,6 @@
 /* copy_wait.h - what waits until the copy of the queue has it.
  *
- * Where clients wait for the copy, a message of theirs that is synced here waits until its ticket comes
+ * Where clients wait for the copy, a message of theirs that is synced here waits until its barrier comes
  * back: nobody works on it before. If that takes too long it is refused, with a finish record, or taken all
  * the same where the settings say so. What no client waits for, reports and mail of the maildrop, is never
  * refused for want of a copy.

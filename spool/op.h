@@ -42,7 +42,7 @@ struct op {
 	struct place content_was;	       /* OP_MOVE */
 	uint32_t generation;		       /* of the envelope that it writes, or is about */
 	struct place at, content_at, start_at; /* where it was written */
-	uint64_t ticket;		       /* OP_STORE: replicate.h: what it waits for, */
+	uint64_t barrier;		       /* OP_STORE: replicate.h: what it waits for, */
 	int64_t awaits_since_us;	       /* and since when; steady clock */
 };
 

@@ -146,9 +146,9 @@ void replicate_known(struct spool *s, struct stub *const *found, size_t n,
 	say_checkpoint(s->replication.keeper, REPLICATE_KNOWN, checkpoint);
 }
 
-void replicate_ask(struct loop *keeper, uint64_t ticket)
+void replicate_ask(struct loop *keeper, uint64_t barrier)
 {
-	tell_keeper(keeper, REPLICATE_ASK, ticket, 0);
+	tell_keeper(keeper, REPLICATE_ASK, barrier, 0);
 }
 
 void replicate_starts_wait(struct loop *keeper, uint64_t of)

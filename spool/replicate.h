@@ -3,9 +3,9 @@
  *	spool -- REPLICATE_SEGMENT, _WRITTEN, _CUT, _MARKED, _CHECKPOINT, _GONE, _LARGE,
  *	      _LARGE_GONE ------------------------------------------------------------> keeper
  *	      -- REPLICATE_KNOWN: all that was there before this start has been named ----->
- *	      -- REPLICATE_ASK: a ticket -------------------------------------------------->
+ *	      -- REPLICATE_ASK: a barrier -------------------------------------------------->
  *	      -- REPLICATE_STARTS_WAIT: the answer to an _AWAY that does not say alone ---->
- *	      <- SPOOL_REPLICATED: all that was said before that ticket is there -----------
+ *	      <- SPOOL_REPLICATED: all that was said before that barrier is there -----------
  *	      <- SPOOL_REPLICA_AWAY: it is not, and was not for too long; or is again ------
  *
  * The keeper reads the bytes from the files, so that nothing is copied here, and what could not be sent for
@@ -44,7 +44,7 @@ enum replicate_note {
 
 struct replicate {
 	struct note note;
-	uint64_t of; /* segment, id of a large file, or ticket; _AWAY: returned by the answer */
+	uint64_t of; /* segment, id of a large file, or barrier; _AWAY: returned by the answer */
 	struct content_file *file; /* SEGMENT: a reference */
 	uint64_t end;		   /* SEGMENT, WRITTEN, CUT: where it ends; LARGE: its size */
 	bool older;		   /* SEGMENT, LARGE: of a former start; it is in no hurry */
@@ -69,8 +69,8 @@ struct replication {
 	bool starts_wait;     /* so do messages that are to be worked on */
 	bool away;	      /* it was not there for too long */
 	bool alone;	      /* and starts wait no longer */
-	uint64_t ticket;      /* the last that was given out */
-	struct list awaiting; /* ops, in order of their tickets */
+	uint64_t barrier;     /* the last that was given out */
+	struct list awaiting; /* ops, in order of their barriers */
 	int nawaiting;
 };
 
@@ -97,7 +97,7 @@ void replicate_known(struct spool *, struct stub *const *found, size_t n,
 /* Recovery has ended, and has found these; an id says nothing of what came before: clocks are set, and other nodes
  * have others. */
 
-void replicate_ask(struct loop *keeper, uint64_t ticket);
+void replicate_ask(struct loop *keeper, uint64_t barrier);
 void replicate_starts_wait(struct loop *keeper, uint64_t of); /* of: of the _AWAY that it answers */
 
 #endif

@@ -84,7 +84,7 @@ struct spool_store {
 	struct note note;
 	struct loop *reply_to;
 	void *owner;		   /* the asker's own, */
-	uint64_t ticket;	   /* and one more */
+	uint64_t cookie;	   /* and one more */
 	struct envelope *envelope; /* id and arrived_ms are set */
 	struct content *content;   /* in memory; or NULL when file is set */
 	struct spool_file *file;   /* the content of a large message; or NULL */

@@ -109,7 +109,7 @@ static void send_mail(struct tlsrpt_report *r, int n)
 	store->note.type = SPOOL_STORE;
 	store->reply_to = t->loop;
 	store->owner = r;
-	store->ticket = (uint64_t)n;
+	store->cookie = (uint64_t)n;
 	store->log = log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "via", "tls_report",
 			      "flow", ENVELOPE_FLOW_REPORTS, "from", t->from, "nrcpt",
 			      log_number(1), "size", log_number((int64_t)len), NULL);
@@ -120,7 +120,7 @@ void tlsrpt_send_stored(struct tlsrpt *t, struct spool_store *store)
 {
 	struct tlsrpt_report *r = store->owner;
 	if (t->https)
-		end_delivery(r, (int)store->ticket,
+		end_delivery(r, (int)store->cookie,
 			     store->stored ? NULL : "the queue does not take it now");
 	free(store);
 }

@@ -87,7 +87,7 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	v->fresh = true;
 	v->listed = true; /* what the host says is wanted, not what a server of tables does */
 	v->owner = r;
-	v->ticket = json;
+	v->cookie = json;
 	r->job = v;
 	r->gone = on_client_gone;
 	loop_post(qmgr, &v->note);
@@ -99,7 +99,7 @@ void verify_job_answer(struct verify *v)
 	struct buf out;
 	buf_init(&out);
 	if (r) {
-		(v->ticket ? put_json : put_line)(&out, v);
+		(v->cookie ? put_json : put_line)(&out, v);
 		control_say(r, buf_data(&out), buf_len(&out));
 		control_finish(r, results[v->result].status);
 	}

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/sched/job.h"
 
@@ -34,7 +34,7 @@ void congestion_look(struct destdb *db)
 	db->congested_ms = now_ms;
 	const struct site *s = largest_site(db);
 	bool one = s && 2 * s->queue.waiting > active;
-	enum constraint c = one ? ladder_of_first(s).constraint : CONSTRAINT_IDLE;
+	enum constraint c = one ? admission_of_first(s).constraint : CONSTRAINT_IDLE;
 	log_event(LOG_LEVEL_WARNING, "congestion", "active", log_number(active), "limit",
 		  log_number(limit), "site", one ? s->name : NULL, "waiting",
 		  one ? log_number(s->queue.waiting) : NULL, "constraint",
@@ -50,7 +50,7 @@ void congestion_count(const struct destdb *db)
 	provider_measure(db);
 	int64_t held[CONSTRAINT_COUNT] = {0};
 	for (const struct site *s = db->sites; s; s = s->hh.next)
-		held[ladder_of_first(s).constraint]++;
+		held[admission_of_first(s).constraint]++;
 	for (int i = 0; i < CONSTRAINT_COUNT; i++)
 		if (site_limits_has((enum constraint)i))
 			metric_cell_set(metric_cell(FAMILY_sites_held,

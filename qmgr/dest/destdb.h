@@ -37,7 +37,7 @@
  *	dispatch.c	the binder: places on ready connections, and new connections
  *	early.c		the other binder, as Postfix does it: for a simulation
  *	site_limits.c	the limits of a site, a row each
- *	ladder.c	which of them holds back its next entry, for dispatcher and explain alike
+ *	admission.c	which of them holds back its next entry, for dispatcher and explain alike
  *	constraint.c	what is said of each, and who sees to it
  *	provider.c	receivers with many sites, and those that wait for what holds for all of them
  *	source.c	addresses of ours that connections come from: missing, refused, rated

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/early.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
@@ -54,7 +54,7 @@ static bool is_limited(const struct site *s)
 	struct peer *first = selection_first(&s->queue);
 	if (s->health != SITE_ALIVE || !first)
 		return false;
-	enum constraint c = ladder_of(s, first).constraint;
+	enum constraint c = admission_of(s, first).constraint;
 	return c == CONSTRAINT_HOST_PAUSE || c == CONSTRAINT_HOST_CONNECTION_LIMIT;
 }
 

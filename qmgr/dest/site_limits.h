@@ -20,7 +20,7 @@
  * OWNERSHIP  Reads, and changes nothing.
  * THREAD     qmgr.
  * ERRORS     None.
- * SEE        ladder.h, which puts the places between them.
+ * SEE        admission.h, which puts the places between them.
  */
 #ifndef QMGR_DEST_SITE_LIMITS_H
 #define QMGR_DEST_SITE_LIMITS_H

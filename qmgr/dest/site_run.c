@@ -2,7 +2,7 @@
 /* A site at which something has changed gets connections, a timer, or its mail goes elsewhere. */
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/dispatch.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/sched/selection.h"
@@ -36,7 +36,7 @@ static enum queue_state assess_site(struct site *s, enum constraint *holds)
 		site_wake_at(s, site_paused_until_ms(s));
 	if (!first)
 		return QUEUE_QUIET;
-	struct ladder l = ladder_of(s, first);
+	struct admission l = admission_of(s, first);
 	*holds = l.constraint;
 	if (l.place)
 		return QUEUE_PLACED;

@@ -23,14 +23,14 @@ enum blow { BLOW_FLIP, BLOW_ZERO, BLOW_CUT, BLOW_REPEAT, BLOW_SWAP, BLOW_OTHER, 
 /* One file of the queue, and the messages that have records in it. */
 struct file {
 	char *path;
-	uint64_t letters; /* bits, by their places in the book */
+	uint64_t promises; /* bits, by their places in the promises */
 	bool touched;
 };
 
 static struct past {
 	struct memdisk *disk;
-	struct book book;
-	uint64_t there; /* letters that an undisturbed start finds */
+	struct promises promises;
+	uint64_t there; /* promises that an undisturbed start finds */
 	struct file file[FILES_MAX];
 	int nfile;
 } past[HISTORIES];
@@ -40,21 +40,21 @@ static struct {
 	const struct past *of;
 	struct loop *loop;
 	struct spool *spool;
-	uint64_t seen; /* letters */
+	uint64_t seen; /* promises */
 	bool ended;
 } start;
 
-static int number_of(const struct book *b, uint64_t id)
+static int number_of(const struct promises *b, uint64_t id)
 {
 	for (int i = 0; i < b->n; i++)
-		if (b->letter[i].id == id)
+		if (b->promise[i].id == id)
 			return i;
 	return -1;
 }
 
 /* --- the files of a queue */
 
-static void find_letters(struct past *h, struct file *f, int fd)
+static void find_promises(struct past *h, struct file *f, int fd)
 {
 	uint64_t size;
 	int64_t changed_ms;
@@ -68,9 +68,9 @@ static void find_letters(struct past *h, struct file *f, int fd)
 	scan_init(&scan, fd, segment_head_seed(&s), size);
 	enum scan_result r;
 	while ((r = scan_next(&scan)) == SCAN_RECORD || r == SCAN_DAMAGE) {
-		int n = r == SCAN_RECORD ? number_of(&h->book, scan.record.id) : -1;
+		int n = r == SCAN_RECORD ? number_of(&h->promises, scan.record.id) : -1;
 		if (n >= 0)
-			f->letters |= UINT64_C(1) << n;
+			f->promises |= UINT64_C(1) << n;
 	}
 	scan_fini(&scan);
 }
@@ -84,9 +84,10 @@ static void take_file(void *owner, const char *path, int fd)
 	struct file *f = &h->file[h->nfile++];
 	uint64_t id;
 	f->path = mem_strdup(path);
-	find_letters(h, f, fd);
-	if (large && ident_parse(large + strlen("/large/"), &id) && number_of(&h->book, id) >= 0)
-		f->letters |= UINT64_C(1) << number_of(&h->book, id);
+	find_promises(h, f, fd);
+	if (large && ident_parse(large + strlen("/large/"), &id) &&
+	    number_of(&h->promises, id) >= 0)
+		f->promises |= UINT64_C(1) << number_of(&h->promises, id);
 }
 
 /* --- the blows */
@@ -137,10 +138,10 @@ static void strike(struct past *h, const uint8_t *blow)
 
 static void check_envelope(const struct envelope *e)
 {
-	const struct book *b = &start.of->book;
+	const struct promises *b = &start.of->promises;
 	int n = number_of(b, e->id);
 	assert(n >= 0);
-	struct envelope *first = letter_envelope(&b->letter[n]);
+	struct envelope *first = promise_envelope(&b->promise[n]);
 	assert(strcmp(first->sender, e->sender) == 0 && first->nrcpt == e->nrcpt);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		assert(strcmp(first->rcpt[i].address, e->rcpt[i].address) == 0);
@@ -151,13 +152,13 @@ static void check_envelope(const struct envelope *e)
 /* What its sum gives away is not sent: smtpc asks the same before the end of the content. */
 static void check_content(uint64_t id, const struct content *c)
 {
-	const struct book *b = &start.of->book;
-	const struct letter *l = &b->letter[number_of(b, id)];
+	const struct promises *b = &start.of->promises;
+	const struct promise *l = &b->promise[number_of(b, id)];
 	char *bytes = mem_alloc(c->size + 1);
 	uint32_t sum = 0;
 	ssize_t n = content_read(c, 0, bytes, c->size);
 	if (n == (ssize_t)c->size && content_intact(c, &sum, 0, bytes, c->size))
-		assert(!book_check_content(l, c));
+		assert(!promises_check_content(l, c));
 	free(bytes);
 }
 
@@ -194,9 +195,9 @@ static void look_at_all(void)
 {
 	struct spool_command *c = spool_command_new(SPOOL_LIST, start.loop, NULL);
 	struct spool_credit *credit = mem_zalloc(sizeof *credit);
-	c->limit = LETTERS;
+	c->limit = PROMISES;
 	credit->note.type = SPOOL_CREDIT;
-	credit->n = LETTERS;
+	credit->n = PROMISES;
 	post(&c->note);
 	edges_threads(INT32_MAX);
 	edges_settle();
@@ -209,7 +210,7 @@ static void check_kept(const struct past *h)
 {
 	uint64_t harmed = 0;
 	for (int i = 0; i < h->nfile; i++)
-		harmed |= h->file[i].touched ? h->file[i].letters : 0;
+		harmed |= h->file[i].touched ? h->file[i].promises : 0;
 	assert(!(h->there & ~harmed & ~start.seen));
 }
 
@@ -276,7 +277,7 @@ static void make_history(struct past *h, int number)
 	world_stop(&w);
 	struct chance none = {.state = 1};
 	h->disk = memdisk_cut(w.disk, &none);
-	h->book = w.book;
+	h->promises = w.promises;
 	memdisk_files(h->disk, take_file, h);
 	world_fini(&w);
 	play_blows(h, NULL, 0);

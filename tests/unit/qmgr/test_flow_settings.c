@@ -2,7 +2,7 @@
 /* What a section "flow" says beside weight and share: rate, lifetime, transport; and priorities within a flow. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/message.h"
 #include "qmgr/sched/flow.h"
 
@@ -115,7 +115,7 @@ static void it_says_so_and_until_when(void **state)
 	(void)state;
 	begin(ONE_EACH "flow a.test { rate = 1/m }");
 	send_to_sites(1, "x@a.test", 2);
-	const struct ladder l = ladder_of_first(site_named("mx-1.test"));
+	const struct admission l = admission_of_first(site_named("mx-1.test"));
 	assert_int_equal(l.constraint, CONSTRAINT_FLOW_RATE);
 	assert_int_equal(l.until_ms, clock_ms + MINUTE);
 }

@@ -4,7 +4,7 @@
 
 #include "base/fact.h"
 #include "base/sharing.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/sched/flow.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static void nothing_is_sent_that_was_not_reserved(void **state)
 	assert_int_equal(given.n, 1); /* another flow's */
 	assert_int_equal(given_at(0)->id, 7);
 	assert_int_equal(opened.n, 1);
-	const struct ladder l = ladder_of_first(site_named("mx-1.test"));
+	const struct admission l = admission_of_first(site_named("mx-1.test"));
 	assert_int_equal(l.constraint, CONSTRAINT_FLOW_RATE);
 	struct sharing_want *w = want_of_all(6);
 	assert_int_equal(w->rate.events, 10);

@@ -4,7 +4,7 @@
 
 #include "base/address.h"
 #include "qmgr/dest/destdb_text.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 
@@ -42,7 +42,7 @@ static int count_held(enum constraint c)
 {
 	int n = 0;
 	for (int i = 0; i < DOMAINS; i++)
-		n += ladder_of_first(site_of(i)).constraint == c;
+		n += admission_of_first(site_of(i)).constraint == c;
 	return n;
 }
 
@@ -53,7 +53,7 @@ static void its_destinations_share_so_many_connections(void **state)
 	send_to_all();
 	assert_int_equal(opened.n, 3);
 	assert_int_equal(count_held(CONSTRAINT_PROVIDER_CONNECTION_LIMIT), DOMAINS - 3);
-	assert_int_equal(ladder_of_first(site_of(DOMAINS - 1)).limit, 3);
+	assert_int_equal(admission_of_first(site_of(DOMAINS - 1)).limit, 3);
 	destdb_check(&q->db);
 }
 
@@ -334,7 +334,7 @@ static void whom_one_is_told_the_others_have_heard(void **state)
 	ready(open_to("mx2.big.test"), 1);
 	assert_int_equal(given.n, 0);
 	for (int i = 0; i < 3; i++) {
-		struct ladder l = ladder_of_first(site_of(i));
+		struct admission l = admission_of_first(site_of(i));
 		assert_int_equal(l.constraint, CONSTRAINT_PACE);
 		assert_string_equal(site_state_name(site_of(i)), "paced");
 		assert_non_null(site_of(i)->pacing->why);

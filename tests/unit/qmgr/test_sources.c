@@ -5,7 +5,7 @@
 #include "base/address.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/source.h"
@@ -477,7 +477,7 @@ static void where_all_are_missing_mail_waits(void **state)
 	send_of(1, "f");
 	unbind(open_at(0));
 	assert_int_equal(site_from("a")->health, SITE_OUT);
-	assert_int_equal(ladder_of_first(site_from("a")).constraint, CONSTRAINT_OUT);
+	assert_int_equal(admission_of_first(site_from("a")).constraint, CONSTRAINT_OUT);
 	nothing_is_told();
 	pass_time(1001);
 	assert_int_equal(opened_from("a"), 1);

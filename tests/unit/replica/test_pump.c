@@ -106,7 +106,7 @@ static int set_up(void **state)
 	copies_init(&r.copies);
 	flight_init(&r.flight);
 	orders_init(&r.orders);
-	list_init(&r.tickets);
+	list_init(&r.barriers);
 	int fd = openat(r.large, ident_text(ID, name), O_WRONLY | O_CREAT, 0600);
 	assert_int_equal(ftruncate(fd, SIZE), 0);
 	close(fd);

@@ -57,10 +57,10 @@ static void free_answer(struct wait_answer *a)
 	free(a);
 }
 
-static void answer(uint64_t ticket)
+static void answer(uint64_t cookie)
 {
 	struct wait_answer *a = mem_zalloc(sizeof *a);
-	a->ticket = ticket;
+	a->cookie = cookie;
 	a->reply_to = w->loop;
 	a->free = free_answer;
 	wait_answer_post(a);
@@ -162,11 +162,11 @@ static void an_answer_that_is_there_at_once_is_given(void **state)
 static void what_is_said_meanwhile_is_read_after_the_answer(void **state)
 {
 	(void)state;
-	uint64_t ticket = wait_begin(s, &bounded, 60000);
+	uint64_t cookie = wait_begin(s, &bounded, 60000);
 	say("VRFY x\r\nNOO");
 	say("P\r\n");
 	assert_string_equal(heard(), "");
-	answer(ticket);
+	answer(cookie);
 	assert_string_equal(heard(), "250 2.0.0 Ok\r\n252 2.5.2 Cannot VRFY user, but will "
 				     "attempt delivery\r\n250 2.0.0 Ok\r\n");
 }
@@ -174,10 +174,10 @@ static void what_is_said_meanwhile_is_read_after_the_answer(void **state)
 static void an_answer_that_comes_late_does_nothing(void **state)
 {
 	(void)state;
-	uint64_t ticket = wait_begin(s, &bounded, 1);
+	uint64_t cookie = wait_begin(s, &bounded, 1);
 	wait_until(&expired, 1);
 	assert_string_equal(heard(), "421 4.4.2 we Timeout exceeded, closing connection\r\n");
-	answer(ticket);
+	answer(cookie);
 	assert_string_equal(heard(), "");
 	assert_int_equal(answered, 0);
 	assert_int_equal(freed, 1);
@@ -218,11 +218,11 @@ static void when_the_client_has_gone_the_answer_finds_nobody(void **state)
 {
 	(void)state;
 	say("NOOP\r\n");
-	uint64_t ticket = wait_begin(s, &bounded, 60000);
+	uint64_t cookie = wait_begin(s, &bounded, 60000);
 	leave();
 	assert_int_equal(ended, 1);
 	assert_true(list_empty(&w->sessions));
-	answer(ticket);
+	answer(cookie);
 	work();
 	assert_int_equal(answered, 0);
 	assert_int_equal(freed, 1);
@@ -232,11 +232,11 @@ static void a_session_that_outlives_its_client_goes_with_the_answer(void **state
 {
 	(void)state;
 	say("NOOP\r\n");
-	uint64_t ticket = wait_begin(s, &outliving, 0);
+	uint64_t cookie = wait_begin(s, &outliving, 0);
 	leave();
 	assert_false(list_empty(&w->sessions));
 	assert_null(s->stream);
-	answer(ticket);
+	answer(cookie);
 	work();
 	assert_int_equal(answered, 1);
 	assert_true(list_empty(&w->sessions));
@@ -245,11 +245,11 @@ static void a_session_that_outlives_its_client_goes_with_the_answer(void **state
 static void a_client_that_has_only_ended_its_side_is_answered(void **state)
 {
 	(void)state;
-	uint64_t ticket = wait_begin(s, &bounded, 60000);
+	uint64_t cookie = wait_begin(s, &bounded, 60000);
 	shutdown(client, SHUT_WR);
 	work();
 	assert_int_equal(s->state, SESSION_WAIT);
-	answer(ticket);
+	answer(cookie);
 	assert_string_equal(heard(), "250 2.0.0 Ok\r\n");
 	assert_true(list_empty(&w->sessions));
 }
@@ -270,8 +270,8 @@ static void a_worker_that_closes_sits_out_no_pause(void **state)
 static void a_worker_that_ends_leaves_nobody_waiting(void **state)
 {
 	(void)state;
-	uint64_t ticket = wait_begin(s, &bounded, 60000);
-	answer(ticket);
+	uint64_t cookie = wait_begin(s, &bounded, 60000);
+	answer(cookie);
 	smtpd_worker_end_sessions(w);
 	assert_int_equal(ended, 1);
 	assert_true(list_empty(&w->sessions));
@@ -289,8 +289,8 @@ static void every_state_of_a_transaction_can_wait_and_comes_back(void **state)
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		s->chunk_left = 5; /* still to come */
 		session_move(s, states[i]);
-		uint64_t ticket = wait_begin(s, &certain, 0);
-		wait_answered(w, ticket, &ticket);
+		uint64_t cookie = wait_begin(s, &certain, 0);
+		wait_answered(w, cookie, &cookie);
 		assert_int_equal(s->state, states[i]);
 	}
 	assert_int_equal(answered, 8);
@@ -301,23 +301,23 @@ static void waits_of_many_are_told_apart(void **state)
 	enum { MANY = 100 };
 	union address peer = {.in = {.sin_family = AF_INET}};
 	struct session *other[MANY];
-	uint64_t ticket[MANY];
+	uint64_t cookie[MANY];
 	int fd[MANY][2];
 	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd[i]), 0);
 		open_session(fd[i][0], &peer);
 		other[i] = list_entry(w->sessions.prev, struct session, link);
-		ticket[i] = wait_begin(other[i], &certain, 0);
+		cookie[i] = wait_begin(other[i], &certain, 0);
 	}
 	for (int i = MANY - 1; i >= 0; i -= 3) {
 		s = other[i];
-		wait_answered(w, ticket[i], &ticket[i]);
+		wait_answered(w, cookie[i], &cookie[i]);
 		assert_int_equal(other[i]->state, SESSION_GREETED);
 	}
 	for (int i = 0; i < MANY; i++) {
 		s = other[i];
-		wait_answered(w, ticket[i], &ticket[i]);
+		wait_answered(w, cookie[i], &cookie[i]);
 		assert_int_equal(other[i]->state, SESSION_GREETED);
 	}
 	assert_int_equal(answered, MANY);

@@ -47,7 +47,7 @@ static void before(struct world *w)
 	for (int i = 0; i < BEFORE; i++)
 		world_step(w);
 	world_kill(w);
-	book_started(&w->book, false);
+	promises_started(&w->promises, false);
 }
 
 /* A start or a stop may fail; then it is tried again when the disk works. */
@@ -75,7 +75,7 @@ static bool play(void)
 	if (fault.variant > 0)
 		before(w);
 	w->fails = true;
-	w->book.vague = fault.call == CALL_READ;
+	w->promises.vague = fault.call == CALL_READ;
 	w->chance.state = world_seed << 8;
 	memdisk_fail(w->disk, fault.call, fault.nth, error[fault.nth % 3], fault.for_good);
 	edges_stepped(chance_percent(&w->chance, 50));
@@ -85,7 +85,7 @@ static bool play(void)
 		world_step(w);
 		if (i == n && chance_percent(&w->chance, 30)) {
 			world_stop(w);
-			book_started(&w->book, false);
+			promises_started(&w->promises, false);
 			open_in_spite_of_it(w);
 		}
 	}
@@ -96,7 +96,7 @@ static bool play(void)
 	struct memdisk *cut = memdisk_cut(w->disk, &w->power);
 	memdisk_free(&w->disk);
 	w->disk = cut;
-	book_started(&w->book, true);
+	promises_started(&w->promises, true);
 	world_open(w);
 	world_audit(w, true);
 	world_kill(w);

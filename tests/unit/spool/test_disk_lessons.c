@@ -71,7 +71,7 @@ static bool start_where_it_fails(enum memdisk_call call, int nth, int error, boo
 {
 	w->fails = true;
 	memdisk_fail(w->disk, call, nth, error, for_good);
-	book_started(&w->book, false);
+	promises_started(&w->promises, false);
 	return world_open(w);
 }
 
@@ -96,7 +96,7 @@ static void a_start_goes_wrong(enum memdisk_call call, int nth, int error, bool 
 	world_open(w);
 	world_store_some(w, 20);
 	world_kill(w);
-	w->book.vague = call == CALL_READ;
+	w->promises.vague = call == CALL_READ;
 	if (start_where_it_fails(call, nth, error, for_good)) {
 		edges_settle();
 		world_heal(w);
@@ -231,12 +231,12 @@ static void what_is_done_stays_done_where_marks_were_not_synced(void **state)
 	}
 }
 
-/* Of the letters, the first that is large, or not. */
-static struct letter *first_letter(bool large)
+/* Of the promises, the first that is large, or not. */
+static struct promise *first_promise(bool large)
 {
-	for (int i = 0; i < w->book.n; i++)
-		if (letter_large(&w->book.letter[i]) == large)
-			return &w->book.letter[i];
+	for (int i = 0; i < w->promises.n; i++)
+		if (promise_large(&w->promises.promise[i]) == large)
+			return &w->promises.promise[i];
 	return NULL;
 }
 
@@ -246,27 +246,27 @@ static void a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer(v
 	w = world_begin(11);
 	world_open(w);
 	edges_settle();
-	while (!first_letter(true))
+	while (!first_promise(true))
 		world_store(w, false);
-	if (first_letter(true)->state != LETTER_OFFERED)
+	if (first_promise(true)->state != PROMISE_OFFERED)
 		fail_msg("another seed: the client has broken this one off");
-	while (w->book.n == 1)
+	while (w->promises.n == 1)
 		world_store(w, false);
 	/* The threads that sync have not had their turn yet. */
 	edges_turn(spool_loop(w->spool));
 	edges_turn(w->client);
-	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
-	assert_int_equal(first_letter(false)->state, LETTER_STORED);
+	assert_int_equal(first_promise(true)->state, PROMISE_OFFERED);
+	assert_int_equal(first_promise(false)->state, PROMISE_STORED);
 	world_cut(w, CUTS, false);
 	world_done(&w);
 	w = world_begin(11);
 	world_open(w);
 	edges_settle();
-	while (!first_letter(true))
+	while (!first_promise(true))
 		world_store(w, false);
 	int syncs = memdisk_count(w->disk, CALL_SYNC);
 	edges_settle();
-	assert_int_equal(first_letter(true)->state, LETTER_STORED);
+	assert_int_equal(first_promise(true)->state, PROMISE_STORED);
 	assert_true(memdisk_count(w->disk, CALL_SYNC) > syncs); /* its name */
 	world_cut(w, CUTS, false);
 	world_done(&w);
@@ -279,11 +279,11 @@ static void a_large_message_is_answered_before_the_end(void **state)
 	w = world_begin(11);
 	world_open(w);
 	edges_settle();
-	while (!first_letter(true))
+	while (!first_promise(true))
 		world_store(w, false);
-	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
+	assert_int_equal(first_promise(true)->state, PROMISE_OFFERED);
 	world_stop(w);
-	assert_int_equal(first_letter(true)->state, LETTER_STORED);
+	assert_int_equal(first_promise(true)->state, PROMISE_STORED);
 	world_again(w, false);
 	end_with_all_there();
 }

@@ -46,8 +46,8 @@ static void take_image(struct world *of, enum memdisk_call call)
 		       call == CALL_DATASYNC || call == CALL_CREATE;
 	mailbox_drain(&of->client->mailbox);
 	for (int i = 0; changes && i < 3 && nimage < IMAGES; i++)
-		images[nimage++] =
-			(struct image){.disk = memdisk_cut(of->disk, &of->power), .book = of->book};
+		images[nimage++] = (struct image){.disk = memdisk_cut(of->disk, &of->power),
+						  .promises = of->promises};
 }
 
 /* The queue has ended. */
@@ -56,7 +56,7 @@ static void audit_images(void)
 	struct memdisk *disk = w->disk;
 	w->on_call = NULL;
 	for (int i = 0; i < nimage; i++)
-		world_look(w, images[i].disk, &images[i].book, i % 2);
+		world_look(w, images[i].disk, &images[i].promises, i % 2);
 	nimage = 0;
 	w->disk = disk;
 }
@@ -82,7 +82,7 @@ static void what_is_synced_behind_a_closed_fence_is_refused(void **state)
 	w->promised = true;
 	w->on_call = close_fence;
 	assert_false(world_store(w, true));
-	assert_int_equal(w->book.letter[0].state, LETTER_REFUSED);
+	assert_int_equal(w->promises.promise[0].state, PROMISE_REFUSED);
 	open_fence();
 	world_pass_long(w);
 	world_cut(w, CUTS, false);
@@ -102,12 +102,12 @@ static void what_is_stored_behind_a_closed_fence_is_not_begun_with_it(void **sta
 			world_do(w, "credit");
 		edges_settle();
 		w->on_call = close_fence;
-		while (w->book.n < LETTERS)
+		while (w->promises.n < PROMISES)
 			world_store(w, false);
 		edges_settle();
-		for (int i = 0; i < w->book.n; i++)
-			stored += w->book.letter[i].state == LETTER_STORED &&
-				  !letter_held(&w->book.letter[i]);
+		for (int i = 0; i < w->promises.n; i++)
+			stored += w->promises.promise[i].state == PROMISE_STORED &&
+				  !promise_held(&w->promises.promise[i]);
 		begun += w->nheld;
 		open_fence();
 		world_kill(w);
@@ -167,9 +167,9 @@ static void at_a_start_likewise(void **state)
 	begin(4);
 	world_store_some(w, 4);
 	world_kill(w);
-	for (int i = 0; i < w->book.n; i++)
-		if (w->book.letter[i].state == LETTER_STORED)
-			world_lay(w->book.letter[i].id);
+	for (int i = 0; i < w->promises.n; i++)
+		if (w->promises.promise[i].state == PROMISE_STORED)
+			world_lay(w->promises.promise[i].id);
 	world_again(w, false);
 	take_all();
 	assert_true(w->nheld > 0);
@@ -221,7 +221,7 @@ static void check_verdicts_of(uint64_t seed, int messages, bool finished)
 	if (finished)
 		world_do(w, "finish");
 	edges_pass(30);
-	book_firm_verdicts(&w->book, w->book.seq++);
+	promises_firm_verdicts(&w->promises, w->promises.seq++);
 	world_cut(w, CUTS, false);
 	world_done(&w);
 }
@@ -291,7 +291,7 @@ static void what_was_refused_is_cut_off_for_good(void **state)
 		world_store_some(w, 2);
 		w->fails = true;
 		memdisk_fail(w->disk, CALL_DATASYNC, 1, EIO, false);
-		while (w->book.n < LETTERS && !memdisk_failed(w->disk))
+		while (w->promises.n < PROMISES && !memdisk_failed(w->disk))
 			world_store(w, true);
 		w->fails = false;
 		world_cut(w, CUTS, false);
@@ -423,8 +423,8 @@ static uint64_t room_left(void)
 static bool any_held(int from)
 {
 	bool any = false;
-	for (int i = from; i < w->book.n; i++)
-		any |= letter_held(&w->book.letter[i]);
+	for (int i = from; i < w->promises.n; i++)
+		any |= promise_held(&w->promises.promise[i]);
 	return any;
 }
 
@@ -440,7 +440,7 @@ static void what_a_full_segment_says_is_settled_before_it_goes(void **state)
 		world_store_some(w, OLD);
 		take_all();
 		int old = w->nheld;
-		world_store_some(w, LETTERS - OLD - 2);
+		world_store_some(w, PROMISES - OLD - 2);
 		take_all();
 		while (w->nheld > old) {
 			world_finish_last(w);
@@ -519,9 +519,9 @@ static void let_most_be_done(uint64_t seed)
 	while (w->nheld > 0)
 		world_do(w, "keep");
 	for (int i = 0; i < 3; i++) {
-		uint32_t seq = w->book.seq++;
+		uint32_t seq = w->promises.seq++;
 		world_store(w, true);
-		book_firm_all(&w->book, seq);
+		promises_firm_all(&w->promises, seq);
 	}
 	world_kill(w);
 }
@@ -532,7 +532,7 @@ static void what_goes_leaves_behind_what_says_that_it_is_dead(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		let_most_be_done(seed);
-		book_started(&w->book, false);
+		promises_started(&w->promises, false);
 		world_open(w);
 		w->on_call = take_image;
 		world_pass_long(w);
@@ -560,7 +560,7 @@ static void what_a_killed_process_has_marked_is_made_safe(void **state)
 	for (uint64_t seed = 1; seed <= SEEDS / 4; seed++) {
 		for (int n = 0; n < SYNCS; n++) {
 			let_most_be_done(seed);
-			book_started(&w->book, false);
+			promises_started(&w->promises, false);
 			edges_stepped(true);
 			world_open(w);
 			calls = n;

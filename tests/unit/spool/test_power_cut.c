@@ -47,14 +47,14 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	struct world *w = mem_alloc(sizeof *w);
 	world_init(w, image->disk, seed);
 	image->disk = NULL;
-	w->book = image->book;
+	w->promises = image->promises;
 	memdisk_files(w->disk, look_for_spare, NULL);
 	cuts++;
 	w->cut_every = depth < NESTED ? 12 : 0;
 	if (depth > 0 && chance_percent(&w->power, 30))
 		world_lose_checkpoint(w);
 	edges_stepped(false);
-	book_started(&w->book, true);
+	promises_started(&w->promises, true);
 	world_open(w);
 	world_audit(w, chance_percent(&w->chance, 50));
 	world_kill(w);
@@ -66,7 +66,7 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	w->cut_every = 0;
 	if (chance_percent(&w->power, 50))
 		world_lose_checkpoint(w);
-	book_started(&w->book, true);
+	promises_started(&w->promises, true);
 	world_open(w);
 	world_audit(w, false);
 	world_kill(w);
@@ -88,19 +88,19 @@ static void next_life(struct world *w)
 	uint32_t how = chance_below(&w->chance, 4);
 	if (how == 0) {
 		world_stop(w);
-		book_started(&w->book, false);
+		promises_started(&w->promises, false);
 		return;
 	}
 	world_kill(w);
 	if (how == 1) {
-		book_started(&w->book, false);
+		promises_started(&w->promises, false);
 		return;
 	}
 	struct memdisk *cut = memdisk_cut(w->disk, &w->power);
 	memdisk_free(&w->disk);
 	w->disk = cut;
 	cuts++;
-	book_started(&w->book, true);
+	promises_started(&w->promises, true);
 }
 
 /* Records of another life lie in the segments that come next, whole. */
@@ -110,7 +110,7 @@ static void leave_spares(struct world *w)
 	static const uint8_t payload[BYTES] = "of an earlier life";
 	world_open(w);
 	world_stop(w);
-	book_started(&w->book, false);
+	promises_started(&w->promises, false);
 	struct spares spares;
 	int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
 	spares_find(&spares, folder, (uint64_t)w->conf->segment_size);

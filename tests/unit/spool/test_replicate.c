@@ -16,17 +16,17 @@
 static struct {
 	struct loop *loop;
 	atomic_int segments, written, asked, known, large, gone;
-	_Atomic uint64_t ticket;
+	_Atomic uint64_t barrier;
 	atomic_bool answers;
 } keeper;
 
 enum { SECOND_START = 2 }; /* the number of its first segment, in a queue that is empty */
 
-static void post(enum replicate_note type, uint64_t ticket, bool away)
+static void post(enum replicate_note type, uint64_t barrier, bool away)
 {
 	struct replicate *r = mem_zalloc(sizeof *r);
 	r->note.type = (int)type;
-	r->of = ticket;
+	r->of = barrier;
 	r->away = away;
 	loop_post(spool_loop(h.spool), &r->note);
 }
@@ -36,7 +36,7 @@ static void hear(void *owner, struct note *note)
 	struct replicate *r = (struct replicate *)note;
 	(void)owner;
 	if (note->type == REPLICATE_ASK) {
-		atomic_store(&keeper.ticket, r->of);
+		atomic_store(&keeper.barrier, r->of);
 		if (atomic_load(&keeper.answers))
 			post(SPOOL_REPLICATED, r->of, false);
 	}
@@ -83,7 +83,7 @@ static void close_both(void)
 static void answer_all(void)
 {
 	atomic_store(&keeper.answers, true);
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier), false);
 }
 
 static void store(bool promised)
@@ -111,7 +111,7 @@ static void a_message_waits_until_the_copy_is_there(void **state)
 	harness_wait(&h, &h.nstored, 1); /* whom nobody promised anything waits for nothing */
 	harness_wait(&h, &h.narrival, 1);
 	assert_int_equal(harness_count(&h), 1);
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier), false);
 	harness_wait(&h, &h.nstored, 2);
 	harness_wait(&h, &h.narrival, 2);
 	assert_int_equal(harness_count(&h), 2);
@@ -139,7 +139,7 @@ static void what_waits_is_refused_while_it_is_away(void **state)
 	post(SPOOL_REPLICA_AWAY, 0, false);
 	store(true);
 	wait_for(&keeper.asked, 2);
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier), false);
 	harness_wait(&h, &h.nstored, 2);
 	assert_true(spool_accepting(h.spool));
 	harness_wait(&h, &h.narrival, 2); /* nobody has worked on what was refused */
@@ -279,7 +279,7 @@ static void what_has_waited_is_asked_for_again_when_it_is_back(void **state)
 	post(SPOOL_REPLICA_AWAY, 0, true);
 	post(SPOOL_REPLICA_AWAY, 0, false);
 	wait_for(&keeper.asked, 2);
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier), false);
 	harness_wait(&h, &h.narrival, 1);
 	close_both();
 	harness_open(&h);
@@ -313,13 +313,13 @@ static void what_was_there_is_named(void **state)
 	close_both();
 }
 
-/* The copy says that it has all that was said before the last ticket but these. */
+/* The copy says that it has all that was said before the last barrier but these. */
 static void answer_all_but(uint64_t newest)
 {
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket) - newest, false);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier) - newest, false);
 }
 
-static void a_ticket_answers_only_what_was_asked_before_it(void **state)
+static void a_barrier_answers_only_what_was_asked_before_it(void **state)
 {
 	(void)state;
 	open_with_keeper(false);
@@ -428,7 +428,7 @@ int main(void)
 		HARNESS_TEST(what_has_waited_is_asked_for_again_when_it_is_back),
 		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
 		HARNESS_TEST(what_was_there_is_named),
-		HARNESS_TEST(a_ticket_answers_only_what_was_asked_before_it),
+		HARNESS_TEST(a_barrier_answers_only_what_was_asked_before_it),
 		HARNESS_TEST(while_the_copy_is_awaited_another_node_may_take_over),
 		HARNESS_TEST(nothing_is_begun_before_the_copy_says_so),
 		HARNESS_TEST(degraded_it_is_taken_but_not_begun_while_the_copy_is_away),

@@ -24,7 +24,7 @@ enum {
 uint64_t world_seed;
 bool world_loud;
 
-void world_broken(const char *what, const struct letter *l)
+void world_broken(const char *what, const struct promise *l)
 {
 	char id[IDENT_TEXT] = "";
 	if (l)
@@ -33,15 +33,15 @@ void world_broken(const char *what, const struct letter *l)
 	abort();
 }
 
-void world_must(const char *wrong, const struct letter *l)
+void world_must(const char *wrong, const struct promise *l)
 {
 	if (wrong)
 		world_broken(wrong, l);
 }
 
-static struct letter *letter_of(struct world *w, uint64_t id)
+static struct promise *promise_of(struct world *w, uint64_t id)
 {
-	struct letter *l = book_find(&w->book, id);
+	struct promise *l = promises_find(&w->promises, id);
 	if (!l)
 		world_broken("a message that nobody has brought", NULL);
 	return l;
@@ -49,22 +49,22 @@ static struct letter *letter_of(struct world *w, uint64_t id)
 
 static void hear_stored(struct world *w, struct spool_store *s)
 {
-	struct letter *l = letter_of(w, s->id);
+	struct promise *l = promise_of(w, s->id);
 	if (s->envelope || s->content || s->file)
 		world_broken("an answer still has what was stored", l);
 	if (!s->stored && !(s->outdated && l->replaces) && !(w->fails && memdisk_failed(w->disk)) &&
 	    fence_open())
 		world_broken("refused without a reason", l);
 	if (s->stored && l->replaces) {
-		book_finish(&w->book, letter_of(w, l->replaces));
+		promises_finish(&w->promises, promise_of(w, l->replaces));
 		w->nreplaced++;
 	}
 	if (s->stored)
-		book_firm_verdicts(&w->book, l->version[0].seq);
+		promises_firm_verdicts(&w->promises, l->version[0].seq);
 	if (s->stored)
-		l->answered = w->book.seq++;
-	if (l->state == LETTER_OFFERED)
-		l->state = s->stored ? LETTER_STORED : LETTER_REFUSED;
+		l->answered = w->promises.seq++;
+	if (l->state == PROMISE_OFFERED)
+		l->state = s->stored ? PROMISE_STORED : PROMISE_REFUSED;
 	free(s);
 }
 
@@ -77,28 +77,28 @@ void world_drop_held(struct world *w, int i)
 }
 
 /* The call that fails may be one by which it is read here. */
-static void must_be_its_content(const struct world *w, const struct letter *l,
+static void must_be_its_content(const struct world *w, const struct promise *l,
 				const struct content *c)
 {
-	const char *wrong = book_check_content(l, c);
-	if (!w->fails || wrong != book_unreadable)
+	const char *wrong = promises_check_content(l, c);
+	if (!w->fails || wrong != promises_unreadable)
 		world_must(wrong, l);
 }
 
 static void hear_arrival(struct world *w, struct spool_arrival *a)
 {
-	struct letter *l = letter_of(w, a->envelope->id);
+	struct promise *l = promise_of(w, a->envelope->id);
 	for (int i = 0; i < w->nheld; i++)
-		if (w->held[i].letter == l)
+		if (w->held[i].promise == l)
 			world_broken("it came twice", l);
-	world_must(l->seen ? book_check(&w->book, l, a->envelope)
-			   : book_seen(&w->book, l, a->envelope),
+	world_must(l->seen ? promises_check(&w->promises, l, a->envelope)
+			   : promises_seen(&w->promises, l, a->envelope),
 		   l);
 	must_be_its_content(w, l, a->content);
 	if (a->envelope->not_before_ms > clock_wall_ms())
 		world_broken("its sender wanted it sent later", l);
 	w->held[w->nheld++] =
-		(struct held){.letter = l, .envelope = a->envelope, .content = a->content};
+		(struct held){.promise = l, .envelope = a->envelope, .content = a->content};
 	free(a);
 }
 
@@ -107,18 +107,21 @@ static void hear_list(struct world *w, const struct spool_command *c)
 	uint64_t before = 0;
 	for (int i = 0; i < c->nrow; i++) {
 		const struct envelope *e = c->row[i].envelope;
-		struct letter *l = letter_of(w, e->id);
+		struct promise *l = promise_of(w, e->id);
 		if (e->id <= before)
 			world_broken("listed twice, or out of order", l);
 		before = e->id;
-		world_must(l->seen ? book_check(&w->book, l, e) : book_seen(&w->book, l, e), l);
+		world_must(l->seen ? promises_check(&w->promises, l, e)
+				   : promises_seen(&w->promises, l, e),
+			   l);
 	}
 	/* Whoever stops while the queue is still being read is answered from what is known. */
-	if (w->stopping || (w->book.vague && w->fails))
+	if (w->stopping || (w->promises.vague && w->fails))
 		return;
-	for (int i = 0; !w->listed && i < w->book.n; i++)
-		if (!w->book.letter[i].seen)
-			world_must(book_absent(&w->book, &w->book.letter[i]), &w->book.letter[i]);
+	for (int i = 0; !w->listed && i < w->promises.n; i++)
+		if (!w->promises.promise[i].seen)
+			world_must(promises_absent(&w->promises, &w->promises.promise[i]),
+				   &w->promises.promise[i]);
 	w->listed = true;
 }
 
@@ -126,8 +129,8 @@ static void hear_show(struct world *w, const struct spool_command *c)
 {
 	if (c->nrow == 0 || w->fails)
 		return;
-	struct letter *l = letter_of(w, c->row[0].envelope->id);
-	world_must(book_check(&w->book, l, c->row[0].envelope), l);
+	struct promise *l = promise_of(w, c->row[0].envelope->id);
+	world_must(promises_check(&w->promises, l, c->row[0].envelope), l);
 	if (c->row[0].queue == SPOOL_HOLD && !l->finish) {
 		w->shown = l->id;
 		w->generation = c->row[0].generation;
@@ -144,15 +147,15 @@ static void hear_deleted(struct world *w, const struct spool_command *c)
 	w->deleting_all -= c->id == 0;
 	if (w->fails || (w->stopping && !w->listed))
 		return;
-	book_firm_all(&w->book, before);
-	struct letter *l = c->id ? letter_of(w, c->id) : NULL;
+	promises_firm_all(&w->promises, before);
+	struct promise *l = c->id ? promise_of(w, c->id) : NULL;
 	if (l && c->affected == 1 && c->cancelled == 0)
 		l->finished = true;
-	for (int i = 0; c->id == 0 && c->cancelled == 0 && i < w->book.n; i++) {
-		l = &w->book.letter[i];
+	for (int i = 0; c->id == 0 && c->cancelled == 0 && i < w->promises.n; i++) {
+		l = &w->promises.promise[i];
 		/* A large one may still be synced beside the queue, and is not in it then. */
-		uint32_t there = letter_large(l) ? l->answered : l->version[0].seq;
-		if (there < before && (there || !letter_large(l)))
+		uint32_t there = promise_large(l) ? l->answered : l->version[0].seq;
+		if (there < before && (there || !promise_large(l)))
 			l->finished |= l->deleting;
 	}
 }
@@ -172,16 +175,16 @@ static void hear_command(struct world *w, struct spool_command *c)
 static void hear_cancel(struct world *w, const struct spool_cancel *c)
 {
 	for (int i = 0; i < w->nheld; i++)
-		w->held[i].cancelled |= w->held[i].letter->id == c->id;
+		w->held[i].cancelled |= w->held[i].promise->id == c->id;
 }
 
 /* Its content lies somewhere else now, and is the same. */
 static void hear_moved(struct world *w, struct spool_moved *m)
 {
 	for (int i = 0; i < w->nheld; i++) {
-		if (w->held[i].letter->id != m->id)
+		if (w->held[i].promise->id != m->id)
 			continue;
-		must_be_its_content(w, w->held[i].letter, m->content);
+		must_be_its_content(w, w->held[i].promise, m->content);
 		content_unref(w->held[i].content);
 		w->held[i].content = m->content;
 		return;
@@ -191,7 +194,7 @@ static void hear_moved(struct world *w, struct spool_moved *m)
 
 static void hear_unpark(const struct spool_unpark *u)
 {
-	if (u->parked > u->waiting || u->waiting > (u->site > 2 ? 0 : LETTERS))
+	if (u->parked > u->waiting || u->waiting > (u->site > 2 ? 0 : PROMISES))
 		world_broken("more wait for a site than there are", NULL);
 }
 
@@ -246,17 +249,17 @@ static void hear_log(void *owner, const struct edges_line *line)
 		fputc('\n', stderr);
 	}
 	if (strcmp(line->event, "abandoned") == 0 && tail && strcmp(tail, "left") == 0)
-		w->book.tail_left = true;
+		w->promises.tail_left = true;
 	if (strcmp(line->event, "recover_failed") == 0 && !w->closed)
-		w->book.vague = true;
-	w->book.spoiled |= w->fails || memdisk_failed(w->disk);
-	if (strcmp(line->event, "damage") == 0 && !w->closed && !w->book.spoiled)
+		w->promises.vague = true;
+	w->promises.spoiled |= w->fails || memdisk_failed(w->disk);
+	if (strcmp(line->event, "damage") == 0 && !w->closed && !w->promises.spoiled)
 		world_broken("a power cut is taken for damage", NULL);
 	if (strcmp(line->event, "quarantined") != 0 || w->closed || w->fails || !text ||
 	    !ident_parse(text, &id))
 		return;
-	struct letter *l = book_find(&w->book, id);
-	if (l && l->state == LETTER_STORED && !l->deleting && !l->finish)
+	struct promise *l = promises_find(&w->promises, id);
+	if (l && l->state == PROMISE_STORED && !l->deleting && !l->finish)
 		world_broken("it was stored, and is quarantined", l);
 }
 
@@ -265,8 +268,8 @@ static void make_image(struct world *w)
 	mailbox_drain(&w->client->mailbox); /* what was said by now was said */
 	struct image *image = mem_alloc(sizeof *image);
 	image->disk = memdisk_cut(w->disk, &w->power);
-	image->book = w->book;
-	image->book.spoiled |= w->fails || memdisk_failed(w->disk);
+	image->promises = w->promises;
+	image->promises.spoiled |= w->fails || memdisk_failed(w->disk);
 	w->image[w->nimage++] = image;
 }
 
@@ -324,7 +327,7 @@ void world_post(struct world *w, struct note *note)
 void world_ask(struct world *w, int op, uint64_t id)
 {
 	struct spool_command *c =
-		spool_command_new(op, w->client, (void *)(uintptr_t)w->book.seq++);
+		spool_command_new(op, w->client, (void *)(uintptr_t)w->promises.seq++);
 	c->id = id;
 	c->limit = MUCH;
 	w->unanswered++;
@@ -380,31 +383,31 @@ void world_kill(struct world *w)
 
 void world_stop(struct world *w)
 {
-	uint32_t seq = w->book.seq++;
+	uint32_t seq = w->promises.seq++;
 	w->stopping = true;
 	spool_stop(w->spool);
 	mailbox_drain(&w->client->mailbox);
 	if (!w->fails)
-		book_firm_all(&w->book, seq);
+		promises_firm_all(&w->promises, seq);
 	close_all(w);
 }
 
 void world_pass_long(struct world *w)
 {
-	uint32_t seq = w->book.seq++;
+	uint32_t seq = w->promises.seq++;
 	edges_pass(LAZY_MS);
 	if (!w->fails)
-		book_firm_all(&w->book, seq);
+		promises_firm_all(&w->promises, seq);
 }
 
 static void ends(struct world *w)
 {
-	for (int i = 0; i < w->book.n; i++) {
-		struct letter *l = &w->book.letter[i];
+	for (int i = 0; i < w->promises.n; i++) {
+		struct promise *l = &w->promises.promise[i];
 		bool held = false;
 		for (int k = 0; k < w->nheld; k++)
-			held |= w->held[k].letter == l;
-		if (!held && l->state == LETTER_STORED && !l->finish && !l->finished &&
+			held |= w->held[k].promise == l;
+		if (!held && l->state == PROMISE_STORED && !l->finish && !l->finished &&
 		    !l->deleting)
 			world_broken("it was not handed to qmgr", l);
 	}
@@ -426,7 +429,7 @@ void world_heal(struct world *w)
 void world_lose_checkpoint(struct world *w)
 {
 	memdisk_use(w->disk, NULL, NULL);
-	w->book.spoiled = true;
+	w->promises.spoiled = true;
 	int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
 	int fd = folder < 0 ? -1 : disk_open(folder, "checkpoint", O_RDWR);
 	struct iovec v = {.iov_base = (char[]){'?'}, .iov_len = 1};
@@ -452,8 +455,8 @@ void world_audit(struct world *w, bool everything)
 		world_broken("the operator was not answered", NULL);
 	if (!everything)
 		return;
-	for (int i = 0; i < w->book.n; i++)
-		world_ask(w, SPOOL_SHOW, w->book.letter[i].id);
+	for (int i = 0; i < w->promises.n; i++)
+		world_ask(w, SPOOL_SHOW, w->promises.promise[i].id);
 	world_ask(w, SPOOL_RESUME, 0);
 	world_credit(w, MUCH);
 	edges_pass(FAR_MS);
@@ -481,16 +484,16 @@ void world_done(struct world **wp)
 
 void world_again(struct world *w, bool after_cut)
 {
-	book_started(&w->book, after_cut);
+	promises_started(&w->promises, after_cut);
 	world_open(w);
 	edges_settle();
 }
 
-void world_look(struct world *w, struct memdisk *disk, const struct book *book,
+void world_look(struct world *w, struct memdisk *disk, const struct promises *promises,
 		bool without_checkpoint)
 {
 	w->disk = disk;
-	w->book = *book;
+	w->promises = *promises;
 	if (without_checkpoint)
 		world_lose_checkpoint(w);
 	world_again(w, true);
@@ -501,11 +504,11 @@ void world_look(struct world *w, struct memdisk *disk, const struct book *book,
 
 void world_cut(struct world *w, int cuts, bool without_checkpoint)
 {
-	struct book book = w->book;
+	struct promises promises = w->promises;
 	struct memdisk *disk = w->disk;
 	world_kill(w);
 	for (int i = 0; i < cuts; i++)
-		world_look(w, memdisk_cut(disk, &w->power), &book, without_checkpoint);
+		world_look(w, memdisk_cut(disk, &w->power), &promises, without_checkpoint);
 	w->disk = disk;
 }
 

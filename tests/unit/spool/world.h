@@ -1,19 +1,19 @@
 /* world.h - a queue on a memdisk, and its neighbours: smtpd, qmgr and the operator in one.
  *
- *	world_open()    a start; the operator asks at once for all there is, so that the book is told
+ *	world_open()    a start; the operator asks at once for all there is, so that the promises are told
  *	world_step()    one thing happens, by chance
  *	world_end()     a stop, or a death
  *	world_audit()   a start, a look at everything, all of it handed to qmgr
  *
  * OWNERSHIP  world_init() takes disk; world_fini() frees it.
  * THREAD     The test's.
- * ERRORS     Whatever does not agree with the book ends the program, with the seed in a line.
+ * ERRORS     Whatever does not agree with the promises ends the program, with the seed in a line.
  */
 #ifndef TESTS_UNIT_SPOOL_WORLD_H
 #define TESTS_UNIT_SPOOL_WORLD_H
 
 #include "spool/spool.h"
-#include "tests/unit/spool/book.h"
+#include "tests/unit/spool/promises.h"
 #include "tests/unit/spool/chance.h"
 #include "tests/unit/spool/memdisk.h"
 
@@ -21,7 +21,7 @@ enum { WORLD_IMAGES = 8 };
 
 /* A message that qmgr works on. */
 struct held {
-	struct letter *letter;
+	struct promise *promise;
 	struct envelope *envelope;
 	struct content *content;
 	bool cancelled;
@@ -30,23 +30,23 @@ struct held {
 /* What a power cut at some moment would leave, and what had been promised by then. */
 struct image {
 	struct memdisk *disk;
-	struct book book;
+	struct promises promises;
 };
 
 struct world {
 	struct memdisk *disk;
-	struct book book;
+	struct promises promises;
 	struct chance chance; /* what is done */
 	struct chance power;  /* when and how it is cut */
 	uint64_t uneven;      /* by this seed some acts are more frequent; 0: all are as they are */
 	struct conf *conf;
 	struct loop *client;
 	struct spool *spool;
-	struct held held[LETTERS];
+	struct held held[PROMISES];
 	int nheld;
 	bool closed;   /* what comes is not heard any more */
 	bool stopping; /* it is being asked to end */
-	bool listed;   /* the book has been told of everything */
+	bool listed;   /* the promises have been told of everything */
 	bool fails;    /* faults are about: a store may be refused */
 	int deleting_all;
 	uint32_t unanswered; /* commands */
@@ -65,7 +65,7 @@ struct world {
 extern bool world_loud;	    /* say what happens, on standard error */
 extern uint64_t world_seed; /* of the history that runs: to be named when something is wrong */
 
-void world_broken(const char *what, const struct letter *) __attribute__((noreturn));
+void world_broken(const char *what, const struct promise *) __attribute__((noreturn));
 
 void world_init(struct world *, struct memdisk *disk, uint64_t seed);
 void world_fini(struct world *);
@@ -77,7 +77,7 @@ void world_pass_long(struct world *);		/* until what is lazy is synced, too */
 void world_stop(struct world *);
 void world_kill(struct world *); /* the process dies; the machine lives */
 bool world_store(struct world *, bool wait);
-/* Post one; wait: until it is answered. False: refused, or the book is full. */
+/* Post one; wait: until it is answered. False: refused, or the promises are full. */
 
 void world_lay(uint64_t id); /* a file into taken/, on stable storage */
 
@@ -95,8 +95,8 @@ void world_done(struct world **);
 
 void world_again(struct world *,
 		 bool after_cut); /* another start, and all that it does by itself */
-void world_look(struct world *, struct memdisk *, const struct book *, bool without_checkpoint);
-/* A start on this disk agrees with the book. The disk is freed, and w->disk NULL. */
+void world_look(struct world *, struct memdisk *, const struct promises *, bool without_checkpoint);
+/* A start on this disk agrees with the promises. The disk is freed, and w->disk NULL. */
 void world_cut(struct world *, int cuts, bool without_checkpoint);
 /* It dies now, and so do all starts on what so many cuts would leave. */
 void world_store_some(struct world *, int n);

@@ -23,9 +23,9 @@ void world_credit(struct world *w, int64_t n)
 }
 
 /* The content of a large message comes in pieces; false: the disk would not take it. */
-static bool write_file(struct world *w, struct spool_store *s, const struct letter *l)
+static bool write_file(struct world *w, struct spool_store *s, const struct promise *l)
 {
-	struct content *c = letter_content(l);
+	struct content *c = promise_content(l);
 	s->file = spool_file_new(w->spool, l->id);
 	bool ok = s->file;
 	for (uint64_t at = 0; ok && at < c->size; at += 4000)
@@ -52,10 +52,10 @@ void world_lay(uint64_t id)
 
 static bool store(struct world *w, uint64_t replaces, bool wait)
 {
-	if (w->book.n == LETTERS)
+	if (w->promises.n == PROMISES)
 		return false;
-	struct letter *l =
-		book_new_letter(&w->book, ident_new(), clock_wall_ms(), chance_next(&w->chance));
+	struct promise *l = promises_new_promise(&w->promises, ident_new(), clock_wall_ms(),
+						 chance_next(&w->chance));
 	struct spool_store *s = mem_zalloc(sizeof *s);
 	s->note.type = SPOOL_STORE;
 	s->reply_to = w->client;
@@ -67,22 +67,22 @@ static bool store(struct world *w, uint64_t replaces, bool wait)
 	if (s->taken)
 		world_lay(l->id);
 	l->deleting = w->deleting_all > 0;
-	if (letter_large(l) && (!write_file(w, s, l) || chance_percent(&w->chance, 10))) {
-		l->state = LETTER_REFUSED;
+	if (promise_large(l) && (!write_file(w, s, l) || chance_percent(&w->chance, 10))) {
+		l->state = PROMISE_REFUSED;
 		spool_file_discard(&s->file);
 		free(s);
 		return false;
 	}
-	s->envelope = letter_envelope(l);
+	s->envelope = promise_envelope(l);
 	if (!s->file)
-		s->content = letter_content(l);
+		s->content = promise_content(l);
 	world_post(w, &s->note);
 	if (!wait)
 		return true;
 	edges_settle();
-	if (l->state == LETTER_OFFERED)
+	if (l->state == PROMISE_OFFERED)
 		world_broken("it was not answered", l);
-	return l->state == LETTER_STORED;
+	return l->state == PROMISE_STORED;
 }
 
 bool world_store(struct world *w, bool wait)
@@ -101,14 +101,14 @@ static void deliver(struct world *w, struct held *h)
 {
 	struct spool_delivered *d = mem_zalloc(sizeof *d + h->envelope->nrcpt * sizeof d->of[0]);
 	d->note.type = SPOOL_DELIVERED;
-	d->id = h->letter->id;
+	d->id = h->promise->id;
 	enum verdict_class class = chance_percent(&w->chance, 70) ? VERDICT_SENT : VERDICT_FAILED;
-	struct verdict *v = book_verdict(&w->book, class);
+	struct verdict *v = promises_verdict(&w->promises, class);
 	for (uint32_t i = 0; i < h->envelope->nrcpt; i++) {
 		struct recipient *r = &h->envelope->rcpt[i];
 		if (settled(r) || chance_percent(&w->chance, 30))
 			continue;
-		book_said(&w->book, h->letter, i, v);
+		promises_said(&w->promises, h->promise, i, v);
 		d->of[d->n].recipient = i;
 		d->of[d->n++].verdict = verdict_ref(v);
 		verdict_unref(r->last);
@@ -128,14 +128,14 @@ static void release(struct world *w, int i, bool keep)
 	struct held *h = &w->held[i];
 	struct spool_release *r = mem_zalloc(sizeof *r);
 	r->note.type = SPOOL_RELEASE;
-	r->id = h->letter->id;
-	if (keep && !h->cancelled && book_kept(&w->book, h->letter, h->envelope)) {
+	r->id = h->promise->id;
+	if (keep && !h->cancelled && promises_kept(&w->promises, h->promise, h->envelope)) {
 		r->envelope = h->envelope;
-		r->site = (uint16_t)(h->letter->salt % 3);
+		r->site = (uint16_t)(h->promise->salt % 3);
 		r->parked = r->site > 0 && h->envelope->rounds % 2 == 0;
 		h->envelope = NULL;
 	} else {
-		book_finish(&w->book, h->letter);
+		promises_finish(&w->promises, h->promise);
 	}
 	world_drop_held(w, i);
 	world_post(w, &r->note);
@@ -146,7 +146,7 @@ static void keep(struct world *w, int i)
 {
 	static const uint32_t delay_ms[] = {1, 50, 1500, 60000, 1000000};
 	struct envelope *e = w->held[i].envelope;
-	if (envelope_open(e) == 0 || !book_room(w->held[i].letter)) {
+	if (envelope_open(e) == 0 || !promises_room(w->held[i].promise)) {
 		release(w, i, false);
 		return;
 	}
@@ -155,8 +155,9 @@ static void keep(struct world *w, int i)
 		if (settled(r) || chance_percent(&w->chance, 40))
 			continue;
 		verdict_unref(r->last);
-		r->last = book_verdict(&w->book, chance_percent(&w->chance, 80) ? VERDICT_DEFERRED
-										: VERDICT_IN_DOUBT);
+		r->last = promises_verdict(&w->promises, chance_percent(&w->chance, 80)
+								 ? VERDICT_DEFERRED
+								 : VERDICT_IN_DOUBT);
 		r->tries++;
 	}
 	e->rounds++;
@@ -179,9 +180,9 @@ static void act_replace(struct world *w)
 		store(w, id, false);
 		return;
 	}
-	for (int i = 0; i < w->book.n; i++)
-		if (letter_held(&w->book.letter[i]) && !w->book.letter[i].finish)
-			id = w->book.letter[i].id;
+	for (int i = 0; i < w->promises.n; i++)
+		if (promise_held(&w->promises.promise[i]) && !w->promises.promise[i].finish)
+			id = w->promises.promise[i].id;
 	if (id)
 		world_ask(w, SPOOL_SHOW, id);
 }
@@ -200,11 +201,11 @@ static void act_settle(struct world *w)
 /* A verdict waits for company, but not for long. */
 static void act_pass(struct world *w)
 {
-	uint32_t seq = w->book.seq++;
+	uint32_t seq = w->promises.seq++;
 	int64_t ms = 1 + chance_below(&w->chance, 40);
 	edges_pass(ms);
 	if (ms >= GROUP_MS && !w->fails)
-		book_firm_verdicts(&w->book, seq);
+		promises_firm_verdicts(&w->promises, seq);
 }
 
 static void act_credit(struct world *w)
@@ -244,8 +245,9 @@ static void act_ask(struct world *w)
 {
 	static const int op[] = {SPOOL_LIST, SPOOL_SHOW, SPOOL_SHOW, SPOOL_FLUSH};
 	uint32_t which = chance_below(&w->chance, 4);
-	uint32_t n = (uint32_t)w->book.n;
-	world_ask(w, op[which], n && which ? w->book.letter[chance_below(&w->chance, n)].id : 0);
+	uint32_t n = (uint32_t)w->promises.n;
+	world_ask(w, op[which],
+		  n && which ? w->promises.promise[chance_below(&w->chance, n)].id : 0);
 }
 
 static void act_unpark(struct world *w)
@@ -259,12 +261,13 @@ static void act_unpark(struct world *w)
 
 static void act_delete(struct world *w)
 {
-	if (!w->listed || w->book.n == 0)
+	if (!w->listed || w->promises.n == 0)
 		return;
 	bool all = chance_percent(&w->chance, 10);
-	struct letter *one = &w->book.letter[chance_below(&w->chance, (uint32_t)w->book.n)];
-	for (int i = 0; i < w->book.n; i++)
-		w->book.letter[i].deleting |= all || &w->book.letter[i] == one;
+	struct promise *one =
+		&w->promises.promise[chance_below(&w->chance, (uint32_t)w->promises.n)];
+	for (int i = 0; i < w->promises.n; i++)
+		w->promises.promise[i].deleting |= all || &w->promises.promise[i] == one;
 	w->deleting_all += all;
 	world_ask(w, SPOOL_DELETE, all ? 0 : one->id);
 }

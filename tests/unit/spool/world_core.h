@@ -4,7 +4,7 @@
 
 #include "tests/unit/spool/world.h"
 
-void world_must(const char *wrong, const struct letter *); /* NULL: all is well */
+void world_must(const char *wrong, const struct promise *); /* NULL: all is well */
 void world_drop_held(struct world *, int i);
 void world_post(struct world *, struct note *);
 void world_ask(struct world *, int op, uint64_t id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* What the dispatcher makes of a site and what the ladder of constraints says of it agree, over random
+/* What the dispatcher makes of a site and what the admission of constraints says of it agree, over random
  * states from a seed. */
 #include "tests/unit/qmgr/world.h"
 #include "tests/unit/base/sanitized.h"
 
 #include "qmgr/dest/conn.h"
-#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/admission.h"
 #include "qmgr/sched/selection.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
@@ -196,7 +196,7 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
 		assert_int_equal(s->queue.state, QUEUE_QUIET);
 		return;
 	}
-	struct ladder l = ladder_of(s, p);
+	struct admission l = admission_of(s, p);
 	bool same = (s->queue.state == QUEUE_PLACED) == (l.place != NULL) &&
 		    (s->queue.state == QUEUE_QUIET) == for_an_event_only(l.constraint);
 	if (!same)
@@ -211,7 +211,7 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
  * something happens to it next. */
 static bool may_go_deeper(const struct site *s)
 {
-	const struct conn *place = ladder_of(s, selection_first(&s->queue)).place;
+	const struct conn *place = admission_of(s, selection_first(&s->queue)).place;
 	return place && (s->queue.state == QUEUE_HUNGRY || !list_empty(&s->queue.in_parked) ||
 			 place->site != s);
 }
@@ -238,7 +238,7 @@ static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int
 		const struct peer *p = list_entry(l, struct peer, in_queue);
 		if (peer_selectable(p) == 0)
 			continue;
-		struct ladder x = ladder_of(s, p);
+		struct admission x = admission_of(s, p);
 		bool deeper = x.place && may_go_deeper(s);
 		bool lies = x.constraint == CONSTRAINT_ORDER && !deeper &&
 			    (!x.place || p == selection_first(&s->queue));

@@ -1,4 +1,4 @@
-/* ladder.h - what holds back a site's next entry, or the place that is free for it.
+/* admission.h - what holds back a site's next entry, or the place that is free for it.
  *
  * The dispatcher asks it what to do with a site, explain, the page and the simulation what to say of it.
  *
@@ -12,21 +12,21 @@
  * THREAD     qmgr.
  * ERRORS     None.
  */
-#ifndef QMGR_DEST_LADDER_H
-#define QMGR_DEST_LADDER_H
+#ifndef QMGR_DEST_ADMISSION_H
+#define QMGR_DEST_ADMISSION_H
 
 #include "qmgr/dest/site_limits.h"
 
-struct ladder {
+struct admission {
 	enum constraint constraint; /* CONSTRAINT_ORDER: none of them */
 	struct conn *place;	    /* the place that is free; NULL: a connection is to be opened */
 	int64_t until_ms;	    /* steady clock: looked at again; 0: when something ends */
 	int64_t limit;		    /* what the constraint allows; 0: it is no number */
 };
 
-struct ladder ladder_of(const struct site *, const struct peer *);
+struct admission admission_of(const struct site *, const struct peer *);
 
-struct ladder ladder_of_first(const struct site *);
+struct admission admission_of_first(const struct site *);
 /* Of its first entry; CONSTRAINT_IDLE: none waits. */
 
 #endif

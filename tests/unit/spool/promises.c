@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "tests/unit/spool/book.h"
+#include "tests/unit/spool/promises.h"
 
 #include "base/mem.h"
 
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct letter *book_find(struct book *b, uint64_t id)
+struct promise *promises_find(struct promises *b, uint64_t id)
 {
 	for (int i = 0; i < b->n; i++)
-		if (b->letter[i].id == id)
-			return &b->letter[i];
+		if (b->promise[i].id == id)
+			return &b->promise[i];
 	return NULL;
 }
 
@@ -34,21 +34,22 @@ static struct version version_of(const struct envelope *e)
 	return v;
 }
 
-struct letter *book_new_letter(struct book *b, uint64_t id, int64_t arrived_ms, uint64_t salt)
+struct promise *promises_new_promise(struct promises *b, uint64_t id, int64_t arrived_ms,
+				     uint64_t salt)
 {
-	assert(b->n < LETTERS);
-	struct letter *l = &b->letter[b->n++];
-	*l = (struct letter){.id = id,
-			     .salt = salt,
-			     .arrived_ms = arrived_ms,
-			     .state = LETTER_OFFERED,
-			     .seen = true,
-			     .nversion = 1};
+	assert(b->n < PROMISES);
+	struct promise *l = &b->promise[b->n++];
+	*l = (struct promise){.id = id,
+			      .salt = salt,
+			      .arrived_ms = arrived_ms,
+			      .state = PROMISE_OFFERED,
+			      .seen = true,
+			      .nversion = 1};
 	l->version[0].seq = l->since = b->seq++;
 	return l;
 }
 
-struct verdict *book_verdict(struct book *b, enum verdict_class class)
+struct verdict *promises_verdict(struct promises *b, enum verdict_class class)
 {
 	static const int code[] = {250, 450, 550, 0};
 	char text[20];
@@ -56,21 +57,21 @@ struct verdict *book_verdict(struct book *b, enum verdict_class class)
 	return verdict_new(class, code[class], NULL, "mx.test[192.0.2.1]:25", text);
 }
 
-void book_said(struct book *b, struct letter *l, uint32_t rcpt, const struct verdict *v)
+void promises_said(struct promises *b, struct promise *l, uint32_t rcpt, const struct verdict *v)
 {
-	assert(l->nsaid < LETTER_SAID);
+	assert(l->nsaid < PROMISE_SAID);
 	l->said[l->nsaid++] = (struct said){
 		.seq = b->seq++, .rcpt = rcpt, .class = (int)v->class, .serial = atoi(v->text)};
 }
 
-bool book_room(const struct letter *l)
+bool promises_room(const struct promise *l)
 {
-	return l->nversion - l->firm < LETTER_VERSIONS;
+	return l->nversion - l->firm < PROMISE_VERSIONS;
 }
 
-bool book_kept(struct book *b, struct letter *l, const struct envelope *e)
+bool promises_kept(struct promises *b, struct promise *l, const struct envelope *e)
 {
-	if (!book_room(l))
+	if (!promises_room(l))
 		return false;
 	memmove(l->version, &l->version[l->firm],
 		(size_t)(l->nversion - l->firm) * sizeof l->version[0]);
@@ -81,29 +82,29 @@ bool book_kept(struct book *b, struct letter *l, const struct envelope *e)
 	return true;
 }
 
-void book_finish(struct book *b, struct letter *l)
+void promises_finish(struct promises *b, struct promise *l)
 {
 	l->finish = b->seq++;
 }
 
 /* What a killed process had been told, and nobody has seen since, may never have been written. */
-static bool known(const struct letter *l, uint32_t before)
+static bool known(const struct promise *l, uint32_t before)
 {
 	return l->seen && l->since < before;
 }
 
-void book_firm_verdicts(struct book *b, uint32_t before)
+void promises_firm_verdicts(struct promises *b, uint32_t before)
 {
 	for (int i = 0; i < b->n; i++)
-		for (int k = 0; known(&b->letter[i], before) && k < b->letter[i].nsaid; k++)
-			b->letter[i].said[k].firm |= b->letter[i].said[k].seq < before;
+		for (int k = 0; known(&b->promise[i], before) && k < b->promise[i].nsaid; k++)
+			b->promise[i].said[k].firm |= b->promise[i].said[k].seq < before;
 }
 
-void book_firm_all(struct book *b, uint32_t before)
+void promises_firm_all(struct promises *b, uint32_t before)
 {
-	book_firm_verdicts(b, before);
+	promises_firm_verdicts(b, before);
 	for (int i = 0; i < b->n; i++) {
-		struct letter *l = &b->letter[i];
+		struct promise *l = &b->promise[i];
 		if (!known(l, before))
 			continue;
 		while (l->firm + 1 < l->nversion && l->version[l->firm + 1].seq < before)
@@ -128,7 +129,8 @@ static bool same_fate(const struct fate *a, const struct fate *b)
 	       a->tries == b->tries;
 }
 
-static const struct said *said_since(const struct letter *l, const struct version *v, uint32_t rcpt)
+static const struct said *said_since(const struct promise *l, const struct version *v,
+				     uint32_t rcpt)
 {
 	for (int i = 0; i < l->nsaid; i++)
 		if (l->said[i].rcpt == rcpt && l->said[i].seq > v->seq)
@@ -137,7 +139,7 @@ static const struct said *said_since(const struct letter *l, const struct versio
 }
 
 /* Whether the envelope can have come of this version and the verdicts since. */
-static bool comes_of(const struct letter *l, const struct version *v, const struct envelope *e)
+static bool comes_of(const struct promise *l, const struct version *v, const struct envelope *e)
 {
 	if (e->rounds != v->rounds || e->warned != v->warned)
 		return false;
@@ -177,7 +179,7 @@ static bool same_message(const struct envelope *a, const struct envelope *b)
 }
 
 /* The latest version that it can have come of, or -1. */
-static int origin(const struct letter *l, const struct envelope *e)
+static int origin(const struct promise *l, const struct envelope *e)
 {
 	for (int i = l->nversion - 1; i >= l->firm; i--)
 		if (comes_of(l, &l->version[i], e))
@@ -185,31 +187,32 @@ static int origin(const struct letter *l, const struct envelope *e)
 	return -1;
 }
 
-const char *book_check(const struct book *b, const struct letter *l, const struct envelope *e)
+const char *promises_check(const struct promises *b, const struct promise *l,
+			   const struct envelope *e)
 {
-	struct envelope *first = letter_envelope(l);
+	struct envelope *first = promise_envelope(l);
 	bool same = same_message(first, e);
 	envelope_free(&first);
 	if (!same)
 		return "its envelope is another one";
 	if (b->vague)
 		return NULL;
-	if (l->state == LETTER_GONE)
+	if (l->state == PROMISE_GONE)
 		return "it was gone, and is back";
 	if (l->finished)
 		return "it was finished, and that was synced";
 	return origin(l, e) < 0 ? "its recipients are in a state that was lost or never was" : NULL;
 }
 
-void book_started(struct book *b, bool after_cut)
+void promises_started(struct promises *b, bool after_cut)
 {
 	b->after_cut = after_cut;
 	for (int i = 0; i < b->n; i++)
-		b->letter[i].seen = false;
+		b->promise[i].seen = false;
 }
 
 /* Verdicts that are not there have never been recorded. */
-static void drop_unheard(struct letter *l, const struct envelope *e)
+static void drop_unheard(struct promise *l, const struct envelope *e)
 {
 	int kept = 0;
 	for (int i = 0; i < l->nsaid; i++) {
@@ -221,16 +224,16 @@ static void drop_unheard(struct letter *l, const struct envelope *e)
 	l->nsaid = kept;
 }
 
-const char *book_seen(struct book *b, struct letter *l, const struct envelope *e)
+const char *promises_seen(struct promises *b, struct promise *l, const struct envelope *e)
 {
-	const char *wrong = book_check(b, l, e);
+	const char *wrong = promises_check(b, l, e);
 	if (wrong)
 		return wrong;
-	if (l->state == LETTER_REFUSED && !b->tail_left && !b->vague)
+	if (l->state == PROMISE_REFUSED && !b->tail_left && !b->vague)
 		return "it was refused, and is there all the same";
 	l->seen = true;
 	l->since = b->seq++;
-	l->state = LETTER_STORED;
+	l->state = PROMISE_STORED;
 	/* What said that it was done may only have been out of reach. */
 	l->deleting = b->vague && (l->deleting || l->finish || l->nsaid > 0);
 	l->finish = 0;
@@ -247,9 +250,9 @@ const char *book_seen(struct book *b, struct letter *l, const struct envelope *e
 }
 
 /* All its recipients may be done: what is left of it is written off at the start. */
-static bool may_be_done(const struct letter *l)
+static bool may_be_done(const struct promise *l)
 {
-	struct envelope *e = letter_envelope(l);
+	struct envelope *e = promise_envelope(l);
 	bool all = true;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		bool done = false;
@@ -264,15 +267,15 @@ static bool may_be_done(const struct letter *l)
 	return all;
 }
 
-const char *book_absent(struct book *b, struct letter *l)
+const char *promises_absent(struct promises *b, struct promise *l)
 {
 	l->seen = true;
 	l->since = b->seq++;
-	if (l->state == LETTER_STORED && !l->finish && !l->deleting && !may_be_done(l))
+	if (l->state == PROMISE_STORED && !l->finish && !l->deleting && !may_be_done(l))
 		return "it was stored, and is lost";
-	if (b->after_cut || l->finished || l->state == LETTER_REFUSED)
-		l->state = l->state == LETTER_REFUSED ? LETTER_REFUSED : LETTER_GONE;
-	else if (l->state != LETTER_GONE && !l->finish)
+	if (b->after_cut || l->finished || l->state == PROMISE_REFUSED)
+		l->state = l->state == PROMISE_REFUSED ? PROMISE_REFUSED : PROMISE_GONE;
+	else if (l->state != PROMISE_GONE && !l->finish)
 		l->finish = b->seq++;
 	return NULL;
 }
