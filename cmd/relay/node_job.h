@@ -19,9 +19,9 @@ void node_job_start(struct server *, struct request *);
 /* The words of the request are "node" and the rest. */
 
 void node_job_answer(struct server *, struct node_order *);
-void node_job_drained(
-	struct server *,
-	const char *why_not); /* at the end; NULL: its queue is to be adopted, or was not to be */
+void node_job_drained(struct server *, const char *why_not);
+/* At the end. NULL: its queue is to be adopted, or was not to be. */
+
 void node_job_lost(struct server *); /* the relay starts again, and waits for an epoch */
 
 #endif

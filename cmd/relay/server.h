@@ -74,8 +74,8 @@ struct server {
 	struct glance glance;
 	int64_t started_ms; /* steady clock */
 	struct ending ending;
-	struct request
-		*drainer; /* who wants the queue handed over, and is told whether it was; or NULL */
+	/* Who has said node drain, and is told whether the queue was handed over; or NULL. */
+	struct request *drainer;
 	struct kept_text suspended; /* logins */
 	struct kept_text learnt;    /* of hosts, and which are suspended */
 	bool stopped;		    /* what was learnt about hosts is written for the last time */

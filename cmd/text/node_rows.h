@@ -19,8 +19,8 @@ struct node_row {
 struct node_rows {
 	int n;
 	struct node_row *row; /* by name */
-	struct node_text
-		sum; /* of all counters; mail of a queue that another node has counts there */
+	/* Of all counters; mail of a queue that another node has counts there. */
+	struct node_text sum;
 	bool redis_away, nats_away;
 };
 
@@ -30,8 +30,9 @@ void node_rows_init(struct node_rows *, const struct cluster_view *, const struc
 void node_rows_fini(struct node_rows *);
 
 int64_t node_rows_queued(const struct node_text *);
-bool node_row_counts(const struct node_row *,
-		     enum node_counter);	     /* false: it is not known, or past */
+bool node_row_counts(const struct node_row *, enum node_counter);
+/* False: it is not known, or past. */
+
 const char *node_row_state(const struct node_row *); /* by its heartbeat; else of its queue */
 int64_t node_row_seen_ms(const struct node_row *);   /* ago */
 
