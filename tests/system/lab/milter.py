@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 
-from .net import LOOPBACK, wait_until
+from .net import LOOPBACK, free_port, wait_until
 
 # What a filter may change (SMFIF_), and what it need not be told, or does not answer (SMFIP_).
 ADD_HEADERS, CHANGE_BODY, ADD_RCPT, DELETE_RCPT, CHANGE_HEADERS, QUARANTINE, CHANGE_FROM, ADD_RCPT_ARGS, MACROS = (1 << bit for bit in range(9))
@@ -128,7 +128,7 @@ class Milter:
         self.conversations = []
         self.connections = []
         self.path = path
-        self.port = port
+        self.port = port or free_port()  # nobody else gets it while this is stopped
         self.listener = None
         self.start()
 
@@ -145,7 +145,6 @@ class Milter:
             self.listener.listen(128)
         else:
             self.listener = socket.create_server((LOOPBACK, self.port), backlog=256)
-            self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, args=[self.listener], name="milter", daemon=True).start()
 
     def _accept(self, listener):

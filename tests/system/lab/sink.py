@@ -8,7 +8,7 @@ import time
 from typing import Optional
 
 from .behaviour import Behaviour, Rule
-from .net import LOOPBACK, wait_until
+from .net import LOOPBACK, free_port, wait_until
 from .sink_session import SinkSession
 
 __all__ = ["Behaviour", "Rule", "Sink", "Transaction"]
@@ -67,6 +67,7 @@ class Sink:
         self.most_connections = 0
         self._lock = threading.Lock()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        port = port or (free_port(address=address) if family == socket.AF_INET else 0)
         self.listener = socket.create_server((address, port), family=family, backlog=512 if self.behaviour.accept_limit is None else 1)
         self.address, self.port = self.listener.getsockname()[:2]
         threading.Thread(target=self._accept, name="sink", daemon=True).start()

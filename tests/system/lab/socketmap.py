@@ -5,7 +5,7 @@ import os
 import socketserver
 import threading
 
-from .net import LOOPBACK
+from .net import LOOPBACK, free_port
 
 
 def netstring(text):
@@ -23,7 +23,7 @@ class SocketmapServer:
 
     def __init__(self, path=None, port=0):
         """Say where it listens: a Unix socket, or a port of the loopback address."""
-        self.path, self.port = path, port
+        self.path, self.port = path, port or free_port()
         self.maps, self.asked, self.connections = {}, [], 0
         self.mood = None
         self.released = threading.Event()
@@ -75,8 +75,6 @@ class SocketmapServer:
         self.server = kind(self.path or (LOOPBACK, self.port), Handler)
         if self.path:
             os.chmod(self.path, 0o666)
-        else:
-            self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
