@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 2, FORMAT_OLDEST = 1 };
+enum { FORMAT = 2, FORMAT_OLDEST = 1, AHEAD_MS = 2000 };
 #define FORMAT_TEXT "sluice spool "
 
 static bool say_failure(const struct spool *s, const char *name, struct buf *error)
@@ -164,6 +164,18 @@ static void refuse_headless(struct spool *s, const char *name)
 			"its head is damaged, and the copy of it; nothing in it is read");
 }
 
+/* Mail is taken before it is known what lies in the segments. Ids follow the clock; where that had been set back when the segment was written
+ * last, they followed each other, from the one that it began with. */
+static void stay_above_segment(const struct segment *g, int64_t changed_ms)
+{
+	const uint64_t second = UINT64_C(1000000)
+				<< IDENT_TIME_SHIFT; /* four million ids of a node */
+	bool ahead = ident_time_ms(g->head.created) > changed_ms + AHEAD_MS;
+	ident_floor(g->head.created + (ahead ? second : 0));
+	/* The clock may have been set back since. A time stamp is coarse, so a second is added. */
+	ident_floor((uint64_t)(changed_ms + 1000) * 1000 << IDENT_TIME_SHIFT);
+}
+
 static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 {
 	char name[SEGMENT_NAME];
@@ -180,9 +192,7 @@ static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 		return true;
 	}
 	list_append(&s->journal.older, &g->link);
-	ident_floor(g->head.created);
-	/* The clock may have been set back since. A time stamp is coarse, so a second is added. */
-	ident_floor((uint64_t)(changed_ms + 1000) * 1000 << 12);
+	stay_above_segment(g, changed_ms);
 	return true;
 }
 

@@ -71,14 +71,6 @@ static void remove_taken(void *owner, const char *name)
 		disk_unlink(r->spool->taken, name);
 }
 
-/* Messages that were not stored yet had ids, too, which are nowhere: where the clock has been set back, just above the newest. A second's
- * worth is more than can have been on their way. */
-static void stay_above_newest(uint64_t newest)
-{
-	const uint64_t second = UINT64_C(1000000) << IDENT_TIME_SHIFT;
-	ident_floor(ident_time_ms(newest) > clock_wall_ms() ? newest + second : newest);
-}
-
 static bool run_recovery(struct recovered *r)
 {
 	struct spool *s = r->spool;
@@ -87,7 +79,7 @@ static bool run_recovery(struct recovered *r)
 			recovered_read(r, i);
 	if (atomic_load(&s->interrupt))
 		return false;
-	stay_above_newest(r->replay.newest);
+	ident_floor(r->replay.newest);
 	if (!adoption_read(&r->adoption, s->folder))
 		log_event(LOG_LEVEL_ERROR, "adopting_unread", "error", strerror(errno), NULL);
 	recovered_conclude(r);

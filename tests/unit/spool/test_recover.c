@@ -400,16 +400,17 @@ static void what_a_removed_segment_declared_dead_stays_dead(void **state)
 	envelope_free(&stuck);
 }
 
-/* Of the two that came behind it, while the clock had been set back, nothing was written. */
-static void ids_of_what_was_not_stored_are_not_given_again(void **state)
+/* While the clock had been set back they followed each other, and mail is taken before the segments are read. */
+static void ids_are_above_those_of_a_time_when_the_clock_was_behind(void **state)
 {
 	(void)state;
 	ident_floor((uint64_t)(clock_wall_us() + INT64_C(3600000000)) << IDENT_TIME_SHIFT);
+	harness_close(&h);
+	harness_open(&h);
 	uint64_t stored = harness_store(&h, 1, 100);
 	harness_wait(&h, &h.nstored, 1);
 	harness_close(&h);
 	harness_open(&h);
-	harness_recovered(&h, 1);
 	assert_true(ident_new() > stored + 1000 * IDENT_NODES);
 }
 
@@ -429,7 +430,7 @@ int main(void)
 		HARNESS_TEST(what_was_begun_by_an_envelope_that_is_lost_was_begun),
 		HARNESS_TEST(mail_is_taken_while_recovery_runs),
 		HARNESS_TEST(what_a_removed_segment_declared_dead_stays_dead),
-		HARNESS_TEST(ids_of_what_was_not_stored_are_not_given_again),
+		HARNESS_TEST(ids_are_above_those_of_a_time_when_the_clock_was_behind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
