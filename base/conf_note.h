@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* conf_note.h - other settings for a thread, as a note.
  *
  * OWNERSHIP  The note has a reference of its own, which the receiver takes with it.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/file_io.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -27,6 +28,7 @@ bool file_read(int fd, size_t most, struct buf *to)
 
 bool file_read_line(const char *path, char *line, size_t size, struct buf *why)
 {
+	assert(size > 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	ssize_t n = fd >= 0 ? read(fd, line, size - 1) : -1;
 	if (n < 0)

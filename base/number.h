@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* number.h - the smaller and the larger of two.
  *
  * THREAD     Any. Pure.
@@ -8,12 +7,12 @@
 
 #include <stdint.h>
 
-static inline int64_t number_least(int64_t a, int64_t b)
+static inline int64_t number_min(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static inline int64_t number_most(int64_t a, int64_t b)
+static inline int64_t number_max(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/order.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct {
@@ -18,11 +19,13 @@ bool order_changes(enum order o)
 
 const char *order_word(enum order o)
 {
+	assert((size_t)o < sizeof orders / sizeof *orders);
 	return orders[o].word;
 }
 
 const char *order_done(enum order o)
 {
+	assert(order_changes(o));
 	return orders[o].done;
 }
 

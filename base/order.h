@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* order.h - what an operator wants of a destination, a flow or a login: to see it, or to change it.
  *
  * The words are those of the commands, and of the orders that nodes give each other.

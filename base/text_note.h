@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* text_note.h - a text as a note: what a thread knows and main is to keep over restarts.
  *
  * OWNERSHIP  The receiver's.

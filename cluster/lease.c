@@ -9,7 +9,7 @@
 static int64_t equal_part(const struct lease *l, const struct lease_view *v)
 {
 	assert(v->nodes >= 1);
-	return number_most(1, l->limit / v->nodes);
+	return number_max(1, l->limit / v->nodes);
 }
 
 /* The lease counts as held from now on, whatever the holder tells before it has heard of it. */
@@ -29,7 +29,7 @@ void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint
 		l->offers = l->offered = heard; /* of a record that was forgotten since */
 	bool wider = want > l->want || limit > l->limit;
 	l->limit = limit;
-	l->hold = heard == l->offers ? hold : number_most(hold, l->hold);
+	l->hold = heard == l->offers ? hold : number_max(hold, l->hold);
 	l->want = want;
 	/* A lease that others wait for goes back at once; else it is kept until the next renewal, and may be had again
 	 * without asking. Who was told that there is no more asks no sooner. */
@@ -37,7 +37,7 @@ void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint
 	if (l->hold < l->kept && l->wanting > 1)
 		l->due_ms = now_ms;
 	else if (kept)
-		raise_to(l, number_least(want, number_least(l->kept, limit)));
+		raise_to(l, number_min(want, number_min(l->kept, limit)));
 	if (wider && want > l->kept && !l->unmet)
 		l->due_ms = now_ms;
 }
@@ -49,7 +49,7 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 		return false;
 	bool settling = v->now_ms < v->since_ms + LEASE_SETTLE_MS;
 	int64_t want =
-		number_least(l->want, settling ? number_most(l->hold, equal_part(l, v)) : l->limit);
+		number_min(l->want, settling ? number_max(l->hold, equal_part(l, v)) : l->limit);
 	*ask = (struct lease_ask){.limit = l->limit, .hold = l->hold, .want = want};
 	l->asked = true;
 	return true;
@@ -59,7 +59,7 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 {
 	/* Whose turn it is comes before the others. */
 	bool turn = a->fair > a->granted, short_of = a->wanting > l->limit;
-	int64_t each_ms = (turn ? number_least(a->wanting, l->limit) : a->wanting) * LEASE_EACH_MS;
+	int64_t each_ms = (turn ? number_min(a->wanting, l->limit) : a->wanting) * LEASE_EACH_MS;
 	int64_t again_ms = short_of && !turn ? LEASE_REST_MS : LEASE_AGAIN_MS;
 	l->asked = false;
 	l->answered_ms = now_ms;
@@ -68,11 +68,11 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 	l->fair = a->fair;
 	l->others = a->others;
 	l->wanting = a->wanting;
-	l->unmet = number_least(l->want, l->limit) > a->granted;
-	l->due_ms = now_ms + (l->unmet ? number_most(again_ms, each_ms) : LEASE_RENEW_MS);
+	l->unmet = number_min(l->want, l->limit) > a->granted;
+	l->due_ms = now_ms + (l->unmet ? number_max(again_ms, each_ms) : LEASE_RENEW_MS);
 	/* Leases are renewed in time, however many want some. */
 	if (a->granted > 0)
-		l->due_ms = number_least(l->due_ms, now_ms + LEASE_RENEW_MS);
+		l->due_ms = number_min(l->due_ms, now_ms + LEASE_RENEW_MS);
 }
 
 void lease_missed(struct lease *l, int64_t now_ms)
@@ -83,13 +83,13 @@ void lease_missed(struct lease *l, int64_t now_ms)
 
 static void offer_alone(const struct lease *l, const struct lease_view *v, struct lease_offer *o)
 {
-	int64_t from_ms = number_most(l->answered_ms, v->since_ms);
+	int64_t from_ms = number_max(l->answered_ms, v->since_ms);
 	bool mine_only = v->now_ms >= l->answered_ms + LEASE_TTL_MS / 2 || l->answered_ms == 0;
 	bool others_expired = v->now_ms >= from_ms + LEASE_TTL_MS;
 	o->fair = mine_only ? equal_part(l, v) : l->fair;
 	int64_t first = mine_only && l->want > 0;
-	o->allowed = number_most(l->hold,
-				 others_expired ? number_least(l->want, equal_part(l, v)) : first);
+	o->allowed =
+		number_max(l->hold, others_expired ? number_min(l->want, equal_part(l, v)) : first);
 }
 
 bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer *o)

@@ -8,14 +8,14 @@
 
 static int64_t ahead_us(int64_t nodes)
 {
-	return 1000 * number_most(RESERVE_AHEAD_MS, nodes * RESERVE_EACH_MS);
+	return 1000 * number_max(RESERVE_AHEAD_MS, nodes * RESERVE_EACH_MS);
 }
 
 /* Its part of what may begin within the time that is reserved ahead. */
 static int64_t block_size(const struct conf_rate *r, int64_t nodes)
 {
 	int64_t within = r->events * ahead_us(nodes) / 1000 / r->per_ms;
-	return number_most(1, within / nodes);
+	return number_max(1, within / nodes);
 }
 
 static void use_rate(struct reserve *r, const struct conf_rate *rate, int64_t now_us)
@@ -36,7 +36,7 @@ void reserve_spend(struct reserve *r, const struct conf_rate *rate, int64_t n, i
 {
 	use_rate(r, rate, now_us);
 	/* While Redis is away more than a burst of it is of no account. */
-	r->spent = number_least(r->spent + n, rate->events);
+	r->spent = number_min(r->spent + n, rate->events);
 	r->look |= n == 0;
 }
 
@@ -51,7 +51,7 @@ void reserve_forget(struct reserve *r, int64_t now_us)
 static int64_t furthest_us(const struct reserve *r, int64_t nodes)
 {
 	int64_t burst_us = 2000 * r->rate.per_ms;
-	return r->wanted ? number_most(burst_us, 2 * ahead_us(nodes)) : burst_us;
+	return r->wanted ? number_max(burst_us, 2 * ahead_us(nodes)) : burst_us;
 }
 
 static bool spent_due(const struct reserve *r, int64_t nodes, int64_t now_us)
@@ -71,12 +71,12 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 	*ask = (struct reserve_ask){
 		.interval_us = r->rate.events ? gcra_interval_us(&r->rate) : 1,
 		.spent = r->spent,
-		.want = r->wanted ? number_least(r->wanted, block_size(&r->rate, nodes)) : 0,
+		.want = r->wanted ? number_min(r->wanted, block_size(&r->rate, nodes)) : 0,
 		.ahead_us = ahead_us(nodes),
 		.most_us = furthest_us(r, nodes),
 		.forget = r->forget,
 		.since = r->since,
-		.known_us = number_most(0, r->next_us - now_us)};
+		.known_us = number_max(0, r->next_us - now_us)};
 	r->asked = true;
 	r->forget = r->look = false;
 	r->telling = r->spent;
@@ -87,8 +87,8 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 /* Many nodes that wait for one place don't all ask for it at the moment it is free. */
 static int64_t again_us(int64_t from_us, int64_t nodes, int64_t now_us)
 {
-	return number_most(now_us + from_us - ahead_us(nodes),
-			   now_us + 1000 * nodes * RESERVE_EACH_MS);
+	return number_max(now_us + from_us - ahead_us(nodes),
+			  now_us + 1000 * nodes * RESERVE_EACH_MS);
 }
 
 void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t nodes,
@@ -100,7 +100,7 @@ void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t
 				    .again_us = again_us(a->from_us, nodes, now_us)};
 	r->asked = false;
 	r->wanted = r->telling = 0;
-	r->room_us = number_most(0, r->rate.per_ms * 1000 - a->next_us);
+	r->room_us = number_max(0, r->rate.per_ms * 1000 - a->next_us);
 	r->due_us = now_us + ahead_us(nodes);
 	r->next_us = r->forget ? 0 : now_us + a->next_us;
 	r->since = a->since;
@@ -115,7 +115,7 @@ int64_t reserve_next_us(const struct reserve *r, const struct reserve_answer *a,
 void reserve_missed(struct reserve *r)
 {
 	r->asked = false;
-	r->spent = number_least(r->spent + r->telling, r->rate.events);
+	r->spent = number_min(r->spent + r->telling, r->rate.events);
 	r->telling = 0;
 }
 
@@ -127,8 +127,8 @@ bool reserve_alone(struct reserve *r, int64_t nodes, int64_t now_us, struct rese
 	/* rate / nodes, however few events that is. */
 	struct conf_rate part = {.events = r->rate.events, .per_ms = r->rate.per_ms * nodes};
 	int64_t step_us = gcra_interval_us(&part), until_us = now_us + 1000 * RESERVE_AHEAD_MS;
-	g->from_us = number_most(now_us, r->alone.next_us);
-	g->n = g->from_us > until_us ? 0 : number_least(r->wanted, block_size(&r->rate, nodes));
+	g->from_us = number_max(now_us, r->alone.next_us);
+	g->n = g->from_us > until_us ? 0 : number_min(r->wanted, block_size(&r->rate, nodes));
 	r->alone.next_us = g->from_us + g->n * step_us;
 	g->again_us = g->from_us - 1000 * RESERVE_AHEAD_MS;
 	r->wanted = 0;

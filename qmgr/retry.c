@@ -27,7 +27,7 @@ static int64_t by_end_ms(const struct envelope *e)
 
 int64_t retry_end_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return number_least(lifetime_end_ms(t, e), by_end_ms(e));
+	return number_min(lifetime_end_ms(t, e), by_end_ms(e));
 }
 
 enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
@@ -39,7 +39,7 @@ enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e
 
 int64_t retry_last_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return number_least(retry_end_ms(t, e), queue_end_ms(t, e));
+	return number_min(retry_end_ms(t, e), queue_end_ms(t, e));
 }
 
 int64_t retry_tell_ms(const struct envelope *e)
@@ -57,7 +57,7 @@ static int64_t waits_until(const struct retry_terms *t, int64_t at_ms, int64_t a
 	int64_t most = t->queue->maximal_backoff_time;
 	if (age <= 0)
 		return INT64_MAX;
-	int64_t turn_ms = taken_ms + (taken_ms < at_ms ? number_least(age, most) : most);
+	int64_t turn_ms = taken_ms + (taken_ms < at_ms ? number_min(age, most) : most);
 	return at_ms > turn_ms ? at_ms : turn_ms;
 }
 
@@ -66,13 +66,13 @@ int64_t retry_wait_ms(const struct retry_terms *t, const struct envelope *e, int
 	int64_t began_ms = envelope_began_ms(e), warn_after = t->queue->delay_warning_time;
 	int64_t queue_ms = queue_end_ms(t, e), tell_ms = retry_tell_ms(e);
 	int64_t until_ms = retry_end_ms(t, e);
-	until_ms = number_least(until_ms, waits_until(t, queue_ms, queue_ms - began_ms, taken_ms));
+	until_ms = number_min(until_ms, waits_until(t, queue_ms, queue_ms - began_ms, taken_ms));
 	if (!e->warned && e->sender[0])
-		until_ms = number_least(
-			until_ms, waits_until(t, began_ms + warn_after, warn_after, taken_ms));
+		until_ms = number_min(until_ms,
+				      waits_until(t, began_ms + warn_after, warn_after, taken_ms));
 	if (tell_ms < INT64_MAX)
-		until_ms = number_least(until_ms,
-					waits_until(t, tell_ms, tell_ms - began_ms, taken_ms));
+		until_ms =
+			number_min(until_ms, waits_until(t, tell_ms, tell_ms - began_ms, taken_ms));
 	return until_ms;
 }
 

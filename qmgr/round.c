@@ -82,6 +82,13 @@ static bool waits_on(const struct message *m)
 	return false;
 }
 
+/* Its flow was suspended meanwhile, or a domain of it; and is no more. */
+static bool was_resumed(const struct qmgr *q, const struct message *m)
+{
+	bool flow = m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name);
+	return flow || (m->domain_held && m->resumes != q->db.resumes);
+}
+
 static void finish_round(struct qmgr *q, struct message *m)
 {
 	struct envelope *e = m->work.envelope;
@@ -96,11 +103,7 @@ static void finish_round(struct qmgr *q, struct message *m)
 	e->rounds++;
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
-	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
-		e->due_ms = now_ms; /* it was resumed meanwhile */
-	if (m->domain_held && m->resumes != q->db.resumes)
-		e->due_ms = now_ms; /* so was a domain */
-	if (waits_on(m))
+	if (was_resumed(q, m) || waits_on(m))
 		e->due_ms = now_ms;
 	release_message(q, m, true);
 }

@@ -61,7 +61,7 @@ static void share_out(struct model_lease *m, struct want *w, int64_t limit)
 			m->part = n;
 		cut |= w[i].n > n;
 		m->row[w[i].node].more = w[i].n > n && n > m->part;
-		left -= number_least(w[i].n, n);
+		left -= number_min(w[i].n, n);
 	}
 }
 
@@ -118,18 +118,17 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 		m->held -= mine->there ? mine->hold : 0;
 		m->wanting += (ask->want > 0) - (mine->there && mine->want > 0);
 	}
-	a->fair = number_least(ask->want, m->part + mine->more);
+	a->fair = number_min(ask->want, m->part + mine->more);
 	a->others = m->held;
 	a->wanting = m->wanting;
 	a->granted = ask->hold;
 	bool back = mine->there && ask->hold < mine->hold;
 	int64_t each = a->wanting > ask->limit && !back ? 1 : a->fair;
 	if (ask->want > ask->hold)
-		a->granted = number_most(
-			ask->hold,
-			number_least(ask->want, number_least(each, ask->limit - a->others)));
+		a->granted = number_max(
+			ask->hold, number_min(ask->want, number_min(each, ask->limit - a->others)));
 	if (a->granted > ask->hold)
-		a->fair = number_most(a->fair, a->granted);
+		a->fair = number_max(a->fair, a->granted);
 	keep_row(m, mine, a->granted, ask->want, now_ms);
 	m->held += a->granted;
 	m->summed = !all || count_fields(m) > LEASE_SCAN_ROWS;
@@ -139,8 +138,8 @@ void model_rate_eval(struct model_rate *m, const struct reserve_ask *ask, int64_
 		     struct reserve_answer *a)
 {
 	int64_t at = ask->forget ? 0 : m->at_us, ahead = now_us + ask->ahead_us;
-	at = number_least(number_most(at, now_us) + ask->spent * ask->interval_us,
-			  now_us + ask->most_us);
+	at = number_min(number_max(at, now_us) + ask->spent * ask->interval_us,
+			now_us + ask->most_us);
 	a->from_us = at - now_us;
 	a->granted = at <= ahead ? ask->want : 0;
 	m->at_us = at + a->granted * ask->interval_us;

@@ -32,11 +32,11 @@ void gather_came(struct gather *g, int64_t now_us, int64_t posted_us, int64_t an
 		/* Nothing was in its way but other threads. */
 		if (!large && posted_us > g->answered_us)
 			smooth_mean(&g->waking_us,
-				    number_least(now_us - posted_us, PAUSE_MOST * g->commit_us));
+				    number_min(now_us - posted_us, PAUSE_MOST * g->commit_us));
 	}
 	if (!answered_us || large)
 		return;
-	smooth_mean(&g->back_us, number_least(posted_us - answered_us, PAUSE_MOST * g->commit_us));
+	smooth_mean(&g->back_us, number_min(posted_us - answered_us, PAUSE_MOST * g->commit_us));
 	g->absent -= g->absent > 0 && posted_us >= g->answered_us;
 }
 
@@ -60,11 +60,11 @@ static int64_t wait_for_return(const struct gather *g)
 
 int64_t gather_wait_us(const struct gather *g, int64_t now_us, int under_way)
 {
-	int64_t until_us = g->committed_us + number_least(IDLE_SHARE * g->commit_us, IDLE_MOST_US);
+	int64_t until_us = g->committed_us + number_min(IDLE_SHARE * g->commit_us, IDLE_MOST_US);
 	if (g->stores > 0) {
 		int64_t pace_us = wait_for_pace(g, under_way), return_us = wait_for_return(g);
-		until_us = g->began_us + number_least(pace_us > return_us ? pace_us : return_us,
-						      COMMITS_MOST * cost_of(g));
+		until_us = g->began_us + number_min(pace_us > return_us ? pace_us : return_us,
+						    COMMITS_MOST * cost_of(g));
 	}
 	return until_us > now_us ? until_us - now_us : 0;
 }
@@ -81,7 +81,7 @@ void gather_commit(struct gather *g, int64_t now_us)
 	if (g->stores == 0)
 		return;
 	smooth_mean(&g->gap_us,
-		    number_least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
+		    number_min((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
 	g->counted_us = now_us;
 	assert(g->large <= g->stores);
 	g->absent = g->stores - g->large;

@@ -91,12 +91,6 @@ static void answer_client(struct request *r, struct node_order *o)
 	control_finish(r, o->done ? STATUS_DONE : STATUS_REFUSED);
 }
 
-static void forget_drainer(struct request *r)
-{
-	struct server *s = r->job;
-	s->drainer = NULL;
-}
-
 /* Whether its queue is handed over shows when all else has ended. */
 static void drain_queue(struct server *s, struct request *r)
 {
@@ -105,9 +99,7 @@ static void drain_queue(struct server *s, struct request *r)
 		refuse_request(r, "it is being drained already");
 		return;
 	}
-	s->drainer = r;
-	r->job = s;
-	r->gone = forget_drainer;
+	control_lend(r, &s->drainer);
 	if (node_drains(s->node))
 		return;
 	node_drain(s->node);

@@ -97,7 +97,7 @@ static void handle_dest(struct server *s, struct request *r)
 static void handle_user(struct server *s, struct request *r)
 {
 	const struct user_job_asks asks = {s->loop, limiter_loop(s->limiter), spool_loop(s->spool),
-					   cluster_of(s), &s->suspended.text};
+					   cluster_of(s), &s->kept[KEPT_SUSPENDED].text};
 	user_job_start(r, &asks);
 }
 
@@ -227,45 +227,27 @@ static void keep_top(struct server *s, struct limiter_top *top)
 	s->top = top;
 }
 
-/* Texts of other threads that are to outlive a restart. */
-static const struct kept {
-	int type;
-	const struct kept_file *file;
-	bool to_the_end; /* it is what somebody has ordered; of all else the threads are asked at the stop */
-} kept[] = {
-	{DEST_SAVE, &kept_destdb, false},
-	{FLOW_SAVE, &kept_flows, false},
-	{SUPPRESS_SAVE, &kept_suppressed, false},
-	{LIMITER_SAVE, &kept_suspended, true},
-	{LIMITER_FIGURES, &kept_logins, false},
-	{TLS_RESULTS_SAVE, &kept_tlsrpt, false},
-	{STS_SAVE, &kept_sts, false},
-	{CLUSTER_SAVE, &kept_cluster, true},
-};
-
-/* An operator's order is in it, so that it is tried again where it can't be written; NULL: of all else. */
-static struct kept_text *kept_text_of(struct server *s, int type)
+static void keep_text(struct server *s, enum kept_which which, bool ordered, struct text_note *note)
 {
-	return type == LIMITER_SAVE ? &s->suspended : type == DEST_SAVE ? &s->learnt : NULL;
-}
-
-static void keep_text(struct server *s, const struct kept *k, struct text_note *note)
-{
-	struct kept_text *text = kept_text_of(s, k->type);
-	bool wanted = k->to_the_end || !s->stopped;
-	if (wanted && text)
-		kept_text_write(text, note->text);
-	else if (wanted)
-		kept_file_write(k->file, s->conf->spool, note->text);
+	if (ordered || !s->stopped)
+		kept_text_write(&s->kept[which], note->text);
 	text_note_free(&note);
 }
 
 /* False: the note is another. */
 static bool receive_state(struct server *s, struct note *note)
 {
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+	static const struct {
+		int type;
+		bool ordered;
+	} kept[] = {
+#define X(which, type, file, ordered) [KEPT_##which] = {type, ordered},
+		KEPT_TEXTS(X)
+#undef X
+	};
+	for (int i = 0; i < KEPT_COUNT; i++)
 		if (kept[i].type == note->type) {
-			keep_text(s, &kept[i], (struct text_note *)note);
+			keep_text(s, (enum kept_which)i, kept[i].ordered, (struct text_note *)note);
 			return true;
 		}
 	return false;

@@ -124,9 +124,9 @@ static void recall_learnt(struct server *s)
 	recall_events(s);
 }
 
-static void write_kept(const struct server *s, const struct kept_file *f, struct buf *text)
+static void keep_last(struct server *s, enum kept_which which, struct buf *text)
 {
-	kept_file_write(f, s->conf->spool, buf_cstr(text));
+	kept_text_write(&s->kept[which], buf_cstr(text));
 	buf_clear(text);
 }
 
@@ -134,22 +134,34 @@ static void keep_learnt(struct server *s)
 {
 	struct buf text = {0};
 	qmgr_learnt(s->qmgr, &text);
-	write_kept(s, &kept_destdb, &text);
+	keep_last(s, KEPT_HOSTS, &text);
 	qmgr_suppressed(s->qmgr, &text);
-	write_kept(s, &kept_suppressed, &text);
+	keep_last(s, KEPT_SUPPRESSED, &text);
 	sts_learnt(s->sts, &text);
-	write_kept(s, &kept_sts, &text);
+	keep_last(s, KEPT_POLICIES, &text);
 	tlsrpt_learnt(s->tlsrpt, &text);
-	write_kept(s, &kept_tlsrpt, &text);
+	keep_last(s, KEPT_TLS_RESULTS, &text);
 	limiter_figures(s->limiter, &text);
-	write_kept(s, &kept_logins, &text);
+	keep_last(s, KEPT_LOGINS, &text);
 	qmgr_flows(s->qmgr, &text);
-	write_kept(s, &kept_flows, &text);
-	kept_text_end(&s->suspended);
+	keep_last(s, KEPT_FLOWS, &text);
+	kept_text_end(&s->kept[KEPT_SUSPENDED]);
+	kept_text_end(&s->kept[KEPT_CLUSTER]);
 	buf_fini(&text);
 	if (*events_left(s->events))
 		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
 	s->stopped = true;
+}
+
+static void init_kept(struct server *s)
+{
+	static const struct kept_file *const files[] = {
+#define X(which, type, file, ordered) [KEPT_##which] = &file,
+		KEPT_TEXTS(X)
+#undef X
+	};
+	for (int i = 0; i < KEPT_COUNT; i++)
+		kept_text_init(&s->kept[i], files[i], s->conf->spool, s->loop);
 }
 
 static int pool_threads(void)
@@ -185,8 +197,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	if (!life_put_aside(c->spool, error) || !membership_may_start(c, error))
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
-	kept_text_init(&s->suspended, &kept_suspended, c->spool, s->loop);
-	kept_text_init(&s->learnt, &kept_destdb, c->spool, s->loop);
+	init_kept(s);
 	s->dns = dns_new(s->conf);
 	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
 							       .store = store_report,
@@ -395,8 +406,8 @@ void server_free(struct server **sp)
 	milter_watch_free(&s->filters);
 	clock_watch_free(&s->clock);
 	ending_fini(s);
-	kept_text_fini(&s->suspended);
-	kept_text_fini(&s->learnt);
+	for (int i = 0; i < KEPT_COUNT; i++)
+		kept_text_fini(&s->kept[i]);
 	loop_free(&s->loop);
 	conf_unref(s->conf);
 	free(s);

@@ -45,6 +45,25 @@
 #include "sts/sts.h"
 #include "tlsrpt/tlsrpt.h"
 
+/* X(text of another thread that is to outlive a restart, its note, its file, whether it is what somebody has ordered: of all else the
+ * threads are asked at the stop) */
+#define KEPT_TEXTS(X)                                                                              \
+	X(HOSTS, DEST_SAVE, kept_destdb, false)                                                    \
+	X(FLOWS, FLOW_SAVE, kept_flows, false)                                                     \
+	X(SUPPRESSED, SUPPRESS_SAVE, kept_suppressed, false)                                       \
+	X(SUSPENDED, LIMITER_SAVE, kept_suspended, true)                                           \
+	X(LOGINS, LIMITER_FIGURES, kept_logins, false)                                             \
+	X(TLS_RESULTS, TLS_RESULTS_SAVE, kept_tlsrpt, false)                                       \
+	X(POLICIES, STS_SAVE, kept_sts, false)                                                     \
+	X(CLUSTER, CLUSTER_SAVE, kept_cluster, true)
+
+enum kept_which {
+#define X(which, ...) KEPT_##which,
+	KEPT_TEXTS(X)
+#undef X
+		KEPT_COUNT
+};
+
 struct server {
 	struct conf *conf;
 	struct loop *loop;
@@ -76,9 +95,8 @@ struct server {
 	struct ending ending;
 	/* Who has said node drain, and is told whether the queue was handed over; or NULL. */
 	struct request *drainer;
-	struct kept_text suspended; /* logins */
-	struct kept_text learnt;    /* of hosts, and which are suspended */
-	bool stopped;		    /* what was learnt about hosts is written for the last time */
+	struct kept_text kept[KEPT_COUNT];
+	bool stopped; /* what was learnt is written for the last time */
 };
 
 struct server *server_new(struct conf *, struct buf *error);

@@ -23,8 +23,8 @@
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
  * something was learnt, and at the stop; suppressed likewise, and at each order of the operator, before it is
  * answered; mta-sts, tlsrpt, logins and flows as destdb; suspended and cluster at each order of the
- * operator, before it is answered; events at the stop. What could not be written of destdb and suspended is tried
- * again: kept_text.h.
+ * operator, before it is answered; events at the stop. What could not be written is tried again, but of events:
+ * kept_text.h.
  *
  * THREAD     Main.
  * ERRORS     Logged. One that is missing is like an empty one, and one that is damaged or can't be read is moved to

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static void forget_text(struct kept_text *k)
 static void try_again(void *owner)
 {
 	struct kept_text *k = owner;
+	assert(k->text);
 	if (kept_file_try(k->file, k->spool, k->text))
 		forget_text(k);
 	else
@@ -32,6 +34,7 @@ void kept_text_init(struct kept_text *k, const struct kept_file *f, const char *
 
 void kept_text_write(struct kept_text *k, const char *text)
 {
+	assert(k->loop);
 	forget_text(k);
 	timer_stop(&k->loop->timers, &k->again);
 	if (kept_file_write(k->file, k->spool, text))

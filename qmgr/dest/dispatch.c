@@ -7,6 +7,8 @@
 #include "qmgr/dest/site_limits.h"
 #include "qmgr/sched/selection.h"
 
+#include <assert.h>
+
 void dispatch_trim(struct site *s)
 {
 	if (s->connecting <= SITE_LIMITS_UNPROVEN || site_proven(s))
@@ -56,6 +58,7 @@ static struct conn *idle_of_provider(const struct transport *t, const struct pro
 
 void dispatch_make_room(struct site *s)
 {
+	assert(s->provider);
 	struct conn *c = idle_of_provider(s->queue.transport, s->provider);
 	const struct transport *t = s->db->sched->transports;
 	for (; t && !c; t = t->hh.next)

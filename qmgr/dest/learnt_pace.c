@@ -147,7 +147,7 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
-		ask_next(p, now_ms, number_most(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
+		ask_next(p, now_ms, number_max(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
 			 most_ms);
 	}
 }
@@ -229,7 +229,7 @@ void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
 	if (p->state != LEARNT_PACE_PACED)
 		return;
 	int64_t spaced = spaced_us(p->rate), now_us = now_ms * 1000;
-	int64_t late_us = p->first ? 0 : number_most(spaced, GRAIN_US);
+	int64_t late_us = p->first ? 0 : number_max(spaced, GRAIN_US);
 	p->first = false;
 	p->due_us = (p->due_us > now_us - late_us ? p->due_us : now_us) + spaced;
 }

@@ -10,14 +10,14 @@ static int64_t limit_of(const struct host *h, int64_t host_limit, int64_t now_ms
 {
 	const struct host_limit *l = &h->limit;
 	int64_t learnt = l->n == 0 ? 0 : l->n + (now_ms >= l->again_ms);
-	return host_limit == 0 || learnt == 0 ? number_most(host_limit, learnt)
-					      : number_least(host_limit, learnt);
+	return host_limit == 0 || learnt == 0 ? number_max(host_limit, learnt)
+					      : number_min(host_limit, learnt);
 }
 
 bool leased_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	int64_t limit = limit_of(h, host_limit, now_ms);
-	return limit == 0 || h->connections < number_least(limit, h->leased.hold);
+	return limit == 0 || h->connections < number_min(limit, h->leased.hold);
 }
 
 static void tell_cluster(struct destdb *db, const struct host *h)
@@ -37,20 +37,20 @@ void leased_want(struct destdb *db, struct host *h, int64_t host_limit, int64_t 
 {
 	struct leased *l = &h->leased;
 	int64_t limit = limit_of(h, host_limit, destdb_now_ms(db));
-	int64_t want = number_least(limit, number_most(l->want, h->connections + more));
+	int64_t want = number_min(limit, number_max(l->want, h->connections + more));
 	if (limit == 0 || (limit == l->limit && want <= l->want))
 		return;
 	l->limit = limit;
 	l->want = want;
 	l->hold =
-		number_most(l->hold, h->connections); /* they were begun before there was a limit */
+		number_max(l->hold, h->connections); /* they were begun before there was a limit */
 	tell_cluster(db, h);
 }
 
 void leased_lower(struct destdb *db, struct host *h)
 {
 	struct leased *l = &h->leased;
-	int64_t hold = number_most(h->connections, number_least(l->fair, l->want));
+	int64_t hold = number_max(h->connections, number_min(l->fair, l->want));
 	if (hold >= l->hold)
 		return;
 	l->hold = hold;
@@ -64,7 +64,7 @@ void leased_closed(struct destdb *db, struct host *h)
 		return;
 	if (list_empty(&h->full) && h->connections < l->want) {
 		l->want = h->connections;
-		l->hold = number_least(l->hold, h->connections);
+		l->hold = number_min(l->hold, h->connections);
 		tell_cluster(db, h);
 	}
 	leased_lower(db, h);

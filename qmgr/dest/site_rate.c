@@ -53,7 +53,7 @@ void site_reserved(struct destdb *db, struct sharing_want *w)
 
 int64_t site_rated_until_ms(const struct site *s)
 {
-	return number_most(site_rate_due_ms(s), s->delay_until_ms);
+	return number_max(site_rate_due_ms(s), s->delay_until_ms);
 }
 
 bool site_rated(const struct site *s)
@@ -64,7 +64,7 @@ bool site_rated(const struct site *s)
 
 int64_t site_paused_until_ms(const struct site *s)
 {
-	return number_most(site_rated_until_ms(s), site_pace_shared(s) ? 0 : site_pace_due_ms(s));
+	return number_max(site_rated_until_ms(s), site_pace_shared(s) ? 0 : site_pace_due_ms(s));
 }
 
 bool site_paused(const struct site *s)

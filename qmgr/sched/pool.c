@@ -118,14 +118,14 @@ static int64_t recipient_bound(const struct scheduler *sched)
 	int64_t sum = minimum_of_all(sched);
 	for (const struct transport *t = sched->transports; t; t = t->hh.next)
 		sum += slots_of(t);
-	return number_most(sum, sched->conf->queue.message_recipient_limit);
+	return number_max(sum, sched->conf->queue.message_recipient_limit);
 }
 
 static int64_t bound_of(const struct transport *t)
 {
 	const struct scheduler *sched = t->scheduler;
-	return number_most(minimum_of_all(sched) + slots_of(t),
-			   sched->conf->queue.message_recipient_limit);
+	return number_max(minimum_of_all(sched) + slots_of(t),
+			  sched->conf->queue.message_recipient_limit);
 }
 
 int64_t pool_room(struct scheduler *sched)

@@ -108,7 +108,7 @@ static struct milter_site *find_site(struct milters *m, const struct conf_milter
 static void restart_deadline(struct milter_link *l)
 {
 	int64_t left = l->until_ms - clock_steady_ms();
-	left = number_least(left, l->timeout_ms);
+	left = number_min(left, l->timeout_ms);
 	loop_timer_in(loop_of(l), &l->deadline, left > 1 ? left : 1);
 }
 
@@ -123,7 +123,7 @@ static void fail_link(struct milter_link *l, const char *why)
 	if (!l->ready && s->until_ms <= clock_steady_ms()) {
 		s->failed_ms = clock_steady_ms();
 		s->until_ms = s->failed_ms + s->rest_ms;
-		s->rest_ms = number_least(s->rest_ms * 2, REST_MOST_MS);
+		s->rest_ms = number_min(s->rest_ms * 2, REST_MOST_MS);
 	}
 	l->why = why;
 	l->event(l->owner, MILTER_LINK_FAILED, NULL);

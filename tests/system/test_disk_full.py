@@ -81,7 +81,8 @@ def _send_one(relay):
         return _try(client, "to@dest.test").code == 250
 
 
-def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk):
+def _with_one_deferred(lab, small_disk):
+    """Return a host that takes nothing until its rules are cleared, and a relay with a message for it."""
     sink = lab.sink(Rule("rcpt", "451 4.2.1 not yet"))
     config = Config(
         settings={"segment_size": "256k", "queue_minfree": "0", "spool": f"{small_disk}/spool"},
@@ -90,6 +91,11 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
     relay = lab.relay(config)
     relay.send(content=TEXT)
     relay.wait_event("deferred")
+    return sink, relay
+
+
+def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk):
+    sink, relay = _with_one_deferred(lab, small_disk)
     filler = _fill(small_disk)
     taken, reply = _send_until_refused(relay)
     assert reply.code == 452 and "4.3.1" in reply.text
@@ -113,14 +119,7 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
 
 
 def test_a_relay_starts_on_a_full_disk_and_delivers_what_there_is(lab, small_disk):
-    sink = lab.sink(Rule("rcpt", "451 4.2.1 not yet"))
-    config = Config(
-        settings={"segment_size": "256k", "queue_minfree": "0", "spool": f"{small_disk}/spool"},
-        queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"},
-    ).route_all_to(sink.port)
-    relay = lab.relay(config)
-    relay.send(content=TEXT)
-    relay.wait_event("deferred")
+    sink, relay = _with_one_deferred(lab, small_disk)
     for starts in range(2, 5):  # the reserve is not used up by starts
         filler = _fill(small_disk)
         assert relay.command("restart").returncode == 0

@@ -120,40 +120,45 @@ static void one_that_has_just_become_ready_is_used_first(void **state)
 	destdb_check(&q->db);
 }
 
-/* A provider's connections are those of all transports: none keeps what it does not use. */
-static void an_idle_connection_of_another_transport_makes_room(void **state)
+/* Its first destination has a connection with mail, by one transport; the second is for another. */
+static struct connection_open *begin_with_two_transports(void)
 {
-	(void)state;
 	begin("provider big { mx = { .big.test } connection_limit = 1 }  transport other { }"
 	      "route d1.test { transport = other }");
 	send_to(0, 1);
 	struct connection_open *o = open_at(0);
 	ready(o, 1);
-	done(given_at(0), VERDICT_SENT);
-	assert_false(was_told_to_end(o));
-	send_to(1, 2);
+	return o;
+}
+
+static void goes_to_second(struct connection_open *o)
+{
 	assert_true(was_told_to_end(o));
 	close_orderly(o);
 	assert_int_equal(opened_to("mx1.big.test"), 1);
 	destdb_check(&q->db);
 }
 
+/* A provider's connections are those of all transports: none keeps what it does not use. */
+static void an_idle_connection_of_another_transport_makes_room(void **state)
+{
+	(void)state;
+	struct connection_open *o = begin_with_two_transports();
+	done(given_at(0), VERDICT_SENT);
+	assert_false(was_told_to_end(o));
+	send_to(1, 2);
+	goes_to_second(o);
+}
+
 /* The mail of the other transport was there first. */
 static void so_does_one_that_becomes_idle_while_another_transport_waits(void **state)
 {
 	(void)state;
-	begin("provider big { mx = { .big.test } connection_limit = 1 }  transport other { }"
-	      "route d1.test { transport = other }");
-	send_to(0, 1);
-	struct connection_open *o = open_at(0);
-	ready(o, 1);
+	struct connection_open *o = begin_with_two_transports();
 	send_to(1, 2);
 	assert_int_equal(opened.n, 1);
 	done(given_at(0), VERDICT_SENT);
-	assert_true(was_told_to_end(o));
-	close_orderly(o);
-	assert_int_equal(opened_to("mx1.big.test"), 1);
-	destdb_check(&q->db);
+	goes_to_second(o);
 }
 
 static void a_limit_that_is_lifted_lets_all_go_on(void **state)
