@@ -492,9 +492,8 @@ static void obey_order(struct node *n, struct node_order *o)
 		adopt_queue(n, o, row);
 	else
 		retire_node(n, o, row);
-	if (o->done)
-		s = roster_read(&n->roster,
-				clock_up_ms()); /* what it has changed is seen at once */
+	if (o->done) /* what it has changed is seen at once */
+		s = roster_read(&n->roster, clock_up_ms());
 	post_views(n, s == NATS_OK ? &n->roster : NULL);
 	loop_post(o->reply_to, &o->note);
 }
