@@ -370,11 +370,16 @@ static void on_tick(void *owner)
 		      epoch_renew_ms(epoch_lease_ms(n->conf->cluster.adopt_after)));
 }
 
+static void say_no_epoch(const struct node *n, struct node_order *o)
+{
+	buf_printf(&o->says, "this node has no epoch itself: %s\n",
+		   n->reason ? n->reason : "it has lost it just now");
+}
+
 static void adopt_queue(struct node *n, struct node_order *o, const struct roster_row *row)
 {
 	if (n->state != NODE_UP) {
-		buf_printf(&o->says, "this node has no epoch itself: %s\n",
-			   n->reason ? n->reason : "it has lost it just now");
+		say_no_epoch(n, o);
 		return;
 	}
 	uint64_t needed = 0;
@@ -390,8 +395,12 @@ static void adopt_queue(struct node *n, struct node_order *o, const struct roste
 	switch (may) {
 	case EPOCH_MAY:
 		o->done = node_claim(n, row);
-		buf_printf(&o->says,
-			   o->done ? "its queue is being adopted\n" : "another node was first\n");
+		if (o->done)
+			buf_puts(&o->says, "its queue is being adopted\n");
+		else if (fence_open())
+			buf_puts(&o->says, "another node was first\n");
+		else
+			say_no_epoch(n, o);
 		break;
 	case EPOCH_NOT_YET:
 		buf_printf(&o->says, "it may still be at work: not silent for long enough\n");

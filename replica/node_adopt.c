@@ -2,6 +2,7 @@
 #include "replica/node_core.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -127,10 +128,12 @@ static struct replica_epoch make_claim(const struct node *n, const struct roster
 	return is;
 }
 
+/* While our own epoch holds: else two whose orders cross could each claim the other's queue, and neither would have an epoch again. Two that each
+ * have seen nothing of the other since before their own epochs began don't both hold them. */
 bool node_claim(struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = make_claim(n, r);
-	if (!node_row_is_right(n, r->node, r))
+	if (!node_row_is_right(n, r->node, r) || !fence_open())
 		return false;
 	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)

@@ -25,7 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORK = 40, TAKERS = 40, CUTS = 20, MANY = 10 /* more than a qmgr takes at once */ };
+enum {
+	WORK = 40,
+	TAKERS = 40,
+	CUTS = 20,
+	CROSSINGS = 9,
+	MANY = 10 /* more than a qmgr takes at once */
+};
 enum { QUIET = SANITIZED ? 20 : 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
@@ -408,6 +414,28 @@ static void what_is_refused_is_sent_by_no_adopter(void **state)
 	}
 }
 
+/* Each is told again and again to take the other's queue, while answers come so late that both their epochs run out. */
+static void orders_that_cross_leave_one_with_an_epoch(void **state)
+{
+	/* Of 4,200, those in which both have just run out where both are told so. */
+	static const uint64_t salts[] = {280, 1100, 1550, 4159};
+	(void)state;
+	for (size_t s = 0; s < sizeof salts / sizeof salts[0]; s++) {
+		struct story h = {.seed = salts[s], .machines = 2};
+		add_acts_at(&h, "long:0 store:0 store:1", 16 + salts[s] * 32);
+		for (uint64_t i = 0; i < CROSSINGS; i++) {
+			const uint64_t salt = salts[s] * 1000 + i * 32;
+			add_acts_at(&h, "slow:0 pass:0 adopt:0 adopt:1 pass:0 adopt:0 adopt:1",
+				    salt);
+			add_acts_at(&h,
+				    "pass:0 adopt:0 adopt:1 pass:0 adopt:0 adopt:1 fast:0 long:0 "
+				    "long:0",
+				    salt + 7);
+		}
+		play_well(&h);
+	}
+}
+
 static struct memdisk *disk;
 static int calls;
 
@@ -613,6 +641,7 @@ int main(void)
 		cmocka_unit_test(what_was_taken_before_is_released_before_more_is_taken),
 		cmocka_unit_test(what_is_ours_with_another_is_said_of_each),
 		cmocka_unit_test(what_is_refused_is_sent_by_no_adopter),
+		cmocka_unit_test(orders_that_cross_leave_one_with_an_epoch),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
 		cmocka_unit_test(those_that_were_found_are_mended),
