@@ -599,9 +599,7 @@ def _guessed_at(lab, sink, users, form):
     config = _config(sink, lab.certificates, users, failure_delay="0s", failure_limit=0)
     relay = lab.relay(config, log_format=form, start=False)
     if form == "postfix":  # which the lab can't read
-        with pytest.raises(AssertionError, match="to be ready"):
-            relay.start(timeout=0.01)
-        wait_until(lambda: "ready" in relay.log_text(), 60, "the relay to be ready")
+        relay.start_mute()
     else:
         relay.start()
     assert _try(relay, "PLAIN", "alice", PASSWORD).code == 235

@@ -32,9 +32,7 @@ def _day(lab, form):
     if form == "text":
         relay.start()
     else:
-        with pytest.raises(AssertionError, match="to be ready"):
-            relay.start(timeout=0.01)
-        wait_until(lambda: "ready" in relay.log_text(), 60, "the relay to be ready")
+        relay.start_mute()
     _send(relay, "ann@writer.test", "one@to.test", "two@to.test")
     _send(relay, "Ann@writer.test", "later@slow.test")
     _send(relay, "ann@writer.test", "gone@to.test")
