@@ -281,13 +281,26 @@ static bool may_choose(struct node *n, struct roster_row *r)
 	return room;
 }
 
+/* That it has nobody who takes it may be what the bucket says since it has lost that a taker came back. */
+static bool takers_are_right(struct node *n, const struct roster_row *r)
+{
+	const struct roster_row *by = r;
+	for (int i = 0; i < n->roster.n && by && by->is.state == REPLICA_ADOPTING; i++) {
+		by = roster_find(&n->roster, by->is.by);
+		if (by && !node_row_is_right(n, by->node, by))
+			return false;
+	}
+	return true;
+}
+
 static void claim_one(struct node *n)
 {
 	for (int i = 0; i < n->roster.n; i++) {
 		struct roster_row *r = &n->roster.row[i];
 		if (!may_choose(n, r))
 			continue;
-		node_claim(n, r);
+		if (takers_are_right(n, r))
+			node_claim(n, r);
 		return; /* what follows from it is seen next time */
 	}
 }

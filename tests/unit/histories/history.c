@@ -96,7 +96,8 @@ static struct {
 	bool both_lost;	  /* the bucket and a stream have, at one time */
 	bool restored[MACHINES]; /* and it has no epoch since: its folder is what it was once */
 	bool resting;
-	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
+	struct replica_epoch noted[MACHINES]; /* a row that was there */
+	uint32_t listed[LEDGER_MESSAGES];     /* machines that have it, at the last look */
 } now;
 
 const char *history_fault_name(int bit)
@@ -614,6 +615,35 @@ static void act_slip(void)
 	slip(some());
 }
 
+/* The bucket has synced what it says of this one's queue now. */
+static void act_note(void)
+{
+	row_of(some()->name, &now.noted[some()->number]);
+}
+
+static void lapse(void *what)
+{
+	struct replica_epoch e;
+	const struct machine *m = what;
+	const struct machine *taker = half_taker(m);
+	if (now.resting)
+		return;
+	if (!taker) {
+		fibers_after(LOOK_FOR_HALF_US, FIBER_NOBODY, lapse, what);
+		return;
+	}
+	write_row(taker->name, &now.noted[taker->number]);
+	if (row_of(m->name, &e))
+		write_row(m->name, &e);
+}
+
+/* As soon as its taker has said of the one before it that it has that one, the bucket loses all of that taker since its row was noted, and the
+ * last word of the claim to this one. */
+static void act_lapse(void)
+{
+	lapse(some());
+}
+
 /* The one before it was told to take its queue, and its claim has got through, whatever has become of it since. */
 static void act_claim(void)
 {
@@ -823,6 +853,7 @@ static const struct {
 	{"undo", act_undo, 0, FAULT_NONE},	 {"unsay", act_unsay, 0, FAULT_NONE},
 	{"drop", act_drop, 0, FAULT_NONE},	 {"claim", act_claim, 0, FAULT_NONE},
 	{"fill", act_fill, 0, FAULT_NONE},	 {"slip", act_slip, 0, FAULT_NONE},
+	{"note", act_note, 0, FAULT_NONE},	 {"lapse", act_lapse, 0, FAULT_NONE},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };

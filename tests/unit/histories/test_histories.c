@@ -436,6 +436,23 @@ static void orders_that_cross_leave_one_with_an_epoch(void **state)
 	}
 }
 
+/* The queue of node 2 was another's once. Node 2 takes the queue of node 3 with that of node 0, which node 3 was to take, and has said so of the
+ * first when the bucket loses that it came back: node 1 sees a queue whose taker has lost its own. */
+static void what_a_taker_that_came_back_takes_is_no_orphan(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS; salt++) {
+		struct story h = {.seed = salt, .machines = 4};
+		add_acts_at(&h, "kill:2 long:1 long:1 long:1 note:2 start:2 long:2", salt);
+		add_acts_at(&h, "store:0 store:0 store:0 store:3 work:0 work:0 work:0 pass:0",
+			    salt);
+		add_acts_at(&h, "lapse:0 fall:3 kill:0 claim:0 pass:0 pass:0 pass:0 kill:3 claim:3",
+			    salt);
+		add_acts_at(&h, "long:2 long:2 long:2 start:0 long:2 start:3 long:3", salt);
+		play_well(&h);
+	}
+}
+
 static struct memdisk *disk;
 static int calls;
 
@@ -641,6 +658,7 @@ int main(void)
 		cmocka_unit_test(what_was_taken_before_is_released_before_more_is_taken),
 		cmocka_unit_test(what_is_ours_with_another_is_said_of_each),
 		cmocka_unit_test(what_is_refused_is_sent_by_no_adopter),
+		cmocka_unit_test(what_a_taker_that_came_back_takes_is_no_orphan),
 		cmocka_unit_test(orders_that_cross_leave_one_with_an_epoch),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
