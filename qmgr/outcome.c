@@ -92,10 +92,9 @@ static void tell_verdict(const struct message *m, const struct recipient *r,
 static void owe_report(struct message *m, uint32_t recipient, enum report_kind kind)
 {
 	const struct recipient *r = &m->work.envelope->rcpt[recipient];
-	/* Mail that fails without a sender is the postmaster's to know of: NOTIFY speaks of the sender, and
-	 * every report of ours goes out with NEVER. */
-	bool no_sender = !m->work.envelope->sender[0] && kind == REPORT_FAILED;
-	if (no_sender || bounce_wants(r, kind))
+	/* Mail that fails without a sender is the postmaster's to know of, and nothing else of it: NOTIFY speaks of the
+	 * sender, and every report of ours goes out with NEVER. */
+	if (m->work.envelope->sender[0] ? bounce_wants(r, kind) : kind == REPORT_FAILED)
 		m->owed[recipient] = (uint8_t)(kind + 1);
 }
 

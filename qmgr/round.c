@@ -180,10 +180,10 @@ static const char *report_to(const struct qmgr *q, const struct message *m)
 	return q->sched.conf->postmaster;
 }
 
-static bool owes_report(const struct message *m, bool failures_only)
+static bool owes_report(const struct message *m)
 {
 	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++)
-		if (m->owed[i] && (!failures_only || m->owed[i] == REPORT_FAILED + 1))
+		if (m->owed[i])
 			return true;
 	return false;
 }
@@ -381,8 +381,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		owe_warnings(m);
 
 	const char *to = report_to(q, m);
-	bool null_sender = !m->work.envelope->sender[0];
-	if (!owes_report(m, null_sender)) {
+	if (!owes_report(m)) {
 		finish_round(q, m);
 	} else if (!to) {
 		log_untold(m);

@@ -145,6 +145,28 @@ static void a_bounce_that_fails_is_reported_to_the_postmaster_and_no_further(voi
 	is_released(id);
 }
 
+static void of_mail_without_a_sender_the_postmaster_hears_what_failed(void **state)
+{
+	(void)state;
+	begin("postmaster = \"pm@a.test\"");
+	struct envelope *e = mail(1, "", "x@a.test");
+	envelope_add(e, "y@a.test");
+	e->rcpt[0].notify = NOTIFY_SUCCESS;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	set_verdict(given_at(0), 0, VERDICT_SENT);
+	set_verdict(given_at(0), 1, VERDICT_FAILED);
+	back(given_at(0));
+	is_delivered(1, 1, VERDICT_SENT);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	char *text = mem_strndup(s->content->memory, s->content->size);
+	assert_null(strstr(text, "rfc822;x@a.test"));
+	assert_non_null(strstr(text, "rfc822;y@a.test"));
+	free(text);
+	stored(s, true);
+}
+
 static void who_wants_no_report_gets_none(void **state)
 {
 	(void)state;
@@ -347,6 +369,7 @@ int main(void)
 		TEST(a_refused_report_does_not_warn_the_sender_again),
 		TEST(a_bounce_is_not_bounced),
 		TEST(a_bounce_that_fails_is_reported_to_the_postmaster_and_no_further),
+		TEST(of_mail_without_a_sender_the_postmaster_hears_what_failed),
 		TEST(who_wants_no_report_gets_none),
 		TEST(a_message_too_old_is_returned),
 		TEST(a_delay_is_told_once),
