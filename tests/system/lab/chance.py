@@ -3,12 +3,14 @@
 
 Clients send side by side, hosts and a filter change how they behave, an operator gives orders, settings change, and the
 relay is stopped, replaced and killed. What there is differs, too: extensions and TLS of the hosts, a second host, LMTP, an
-alias, flows, a filter. All of it follows from a seed, but for what runs side by side.
+alias, flows, a filter, a transport that sends nothing in clear. All of it follows from a seed, but for what runs side by side.
 """
 
 import collections
 import contextlib
+import dataclasses
 import datetime
+import email
 import os
 import random
 import re
@@ -104,8 +106,14 @@ SETTINGS = (
     ("settings", "suppress", ("0s", "2s")),
     ("settings", "content_memory_limit", ("1m", "128m")),
 )
+# What is asked of reports, and by which of these a report of an action may come. "" is "FAILURE,DELAY".
+NOTIFY = ("", "", "", "NEVER", "SUCCESS", "FAILURE", "DELAY", "SUCCESS,FAILURE", "SUCCESS,FAILURE,DELAY")
+ASKED = {"failed": "FAILURE", "delayed": "DELAY", "relayed": "SUCCESS", "delivered": "SUCCESS", "expanded": "SUCCESS"}
+EIGHT_BIT = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n"
+BEYOND_ASCII = " gr\u00fc\u00df"
+FLOWS = ("bulk", "news")
 UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
-BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30}
+BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30, "bounce_address_rate": "60000/m"}
 
 
 class Chance:
@@ -117,6 +125,7 @@ class Chance:
         self._uneven = random.Random(f"{seed} uneven") if self.random.random() < 0.5 else None
         self._moods, self._settings = self._some(MOODS), self._some(SETTINGS)
         self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
+        self.secure = self.random.choice((None, None, *(domain for domain in DOMAINS if domain != self.store)))  # nothing in clear
         self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
         self.filter = Milter() if self.random.random() < 0.5 else None
         if self.filter:
@@ -124,6 +133,7 @@ class Chance:
         self.sender = lab.sink()
         self.relay = lab.relay(self._config())
         self.promised = {}  # what had its 250: tag, recipients
+        self.sent = {}  # what clients have tried to send: tag, _Mail
         self.ids = []
         self.deleted = set()  # ids that the operator wanted so
         self.kills = []  # when
@@ -140,14 +150,14 @@ class Chance:
         return weight << self._uneven.randrange(UNEVEN) if self._uneven else weight
 
     def _host(self, lab, domain):
-        tls = lab.certificates.server_context(domain) if self.random.random() < 0.3 else None
+        tls = lab.certificates.server_context(domain) if self.random.random() < 0.3 or domain == self.secure else None
         return lab.sink(UNKNOWN, extensions=self.random.choice(EXTENSIONS), tls=tls, lmtp=domain == self.store)
 
     def _config(self):
         config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow"}, queue=dict(BASE))
-        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}}
+        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"}}
         for domain, hosts in [*self.hosts.items(), ("sender.test", [self.sender])]:
-            transport = {"transport": "store"} if domain == self.store else {}
+            transport = {"transport": "store"} if domain == self.store else {"transport": "secure"} if domain == self.secure else {}
             config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in hosts], **transport}
         config.aliases[LIST] = {"to": MEMBERS}
         config.extra = 'flow "bulk" {\n  share = 50%\n  rate = "40/s"\n}\nflow "news" {\n  weight = 3\n}\n'
@@ -171,57 +181,67 @@ class Chance:
             time.sleep(rng.choice((0, 0.02, 0.1)))
 
     def _mail(self, rng):
-        """Return a message: its tag, its sender, its recipients, its content."""
+        """Return a message that was never sent before."""
         with self._lock:
             self._number += 1
             tag = f"m{self._number}"
         sender = rng.choice(("from@sender.test", "from@sender.test", "odd@sender.test", ""))
         names = rng.sample(range(20), rng.choice((1, 1, 2, 6)))
-        recipients = [f"{rng.choice(('to', 'to', 'to', 'no'))}{name}@{rng.choice(DOMAINS)}" for name in names]
+        recipients = {f"{rng.choice(('to', 'to', 'to', 'no'))}{name}@{rng.choice(DOMAINS)}": rng.choice(NOTIFY) for name in names}
         if rng.random() < 0.1:
-            recipients.append(LIST)
+            recipients[LIST] = ""
         lines = rng.choice((1, 1, 1, 20, 4000, 10000))
         flow = rng.choice(("", "", "X-Flow: bulk\r\n", "X-Flow: news\r\n"))
-        content = f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n{flow}\r\n" + f"{tag} {'x' * 60}\r\n" * lines
-        return tag, sender, recipients, content
+        eight_bit = rng.random() < 0.2
+        mail = _Mail(
+            tag=tag, sender=sender, recipients=recipients, eight_bit=eight_bit, whole=rng.random() < 0.5,
+            header=f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n{flow}{EIGHT_BIT if eight_bit else ''}\r\n",
+            body=f"{tag} {'x' * 60}{BEYOND_ASCII if eight_bit else ''}\r\n" * lines)
+        self.sent[tag] = mail
+        return mail
 
-    def _promise(self, tag, recipients):
-        self.promised[tag] = [member for to in recipients for member in (MEMBERS if to == LIST else (to,))]
+    def _promise(self, mail):
+        self.promised[mail.tag] = [member for to in mail.recipients for member in (MEMBERS if to == LIST else (to,))]
 
-    def _keep(self, tag, recipients, reply):
-        self._promise(tag, recipients)
+    def _keep(self, mail, reply):
+        self._promise(mail)
         self.ids.append(re.search(r"queued as (\S+)", reply.text)[1])
 
     def _send(self, client, rng):
-        tag, sender, recipients, content = self._mail(rng)
+        mail = self._mail(rng)
         way = rng.choice(("data", "data", "bdat", "pipelined", "broken"))
         if way == "data":
-            self._keep(tag, recipients, client.send_mail(sender, recipients, content))
+            for line in mail.commands():
+                client.command(line, 250)
+            client.command("DATA", 354)
+            client.send(stuff(mail.content))
+            self._keep(mail, client.expect(250))
             return
-        head = f"MAIL FROM:<{sender}>\r\n" + "".join(f"RCPT TO:<{to}>\r\n" for to in recipients)
+        head = "".join(f"{line}\r\n" for line in mail.commands())
         if way == "bdat":
-            body = content.encode()
+            body = mail.content
             half = len(body) // 2
             client.send(f"{head}BDAT {half}\r\n".encode() + body[:half] + f"BDAT {len(body) - half} LAST\r\n".encode() + body[half:])
-            replies = len(recipients) + 2
         else:
             client.send(f"{head}DATA\r\n".encode())
-            replies = len(recipients) + 2
-        for _ in range(replies):
+        for _ in range(len(mail.recipients) + 2):
             reply = client.read_reply()
             assert reply.code in (250, 354)
         if way == "broken":
-            client.send(content[: len(content) // 2].encode())
+            client.send(mail.content[: len(mail.content) // 2])
             client.reset()
             raise Closed
         if way == "pipelined":
-            client.send(stuff(content))
-        self._keep(tag, recipients, client.expect(250))
+            client.send(stuff(mail.content))
+        self._keep(mail, client.expect(250))
 
     def _submit(self, rng):
-        tag, sender, recipients, content = self._mail(rng)
-        if self.relay.command("sendmail", "-f", sender or "<>", *recipients, stdin=content.replace("\r\n", "\n")).returncode == 0:
-            self._promise(tag, recipients)
+        mail = self._mail(rng)
+        mail.recipients = dict.fromkeys(mail.recipients, "")
+        mail.submitted = True
+        content = mail.content.decode().replace("\r\n", "\n")
+        if self.relay.command("sendmail", "-f", mail.sender or "<>", *mail.recipients, stdin=content).returncode == 0:
+            self._promise(mail)
 
     # What else happens.
 
@@ -257,13 +277,15 @@ class Chance:
         self.filter.behave(answers)
 
     def _order(self):
-        domain = self.random.choice(DOMAINS)
+        domain, flow = self.random.choice(DOMAINS), self.random.choice(FLOWS)
         one = self.random.choice(self.ids[-30:]) if self.ids else "1"
         words = self.random.choice((
             ("queue", "flush", "--all"), ("queue", "flush", "--domain", domain), ("queue", "hold", one), ("queue", "hold", "--domain", domain),
             ("queue", "release", "--all"), ("queue", "release", "--domain", domain, "--fresh"), ("queue", "requeue", one), ("queue", "bounce", one),
             ("queue", "delete", one), ("queue", "requeue", "--all"), ("queue", "list"), ("queue", "show", one),
-            ("dest", "suspend", domain), ("dest", "resume", domain), ("dest", "reset", domain), ("dest", "list"), ("explain", one), ("shape",)))
+            ("dest", "suspend", domain), ("dest", "resume", domain), ("dest", "reset", domain), ("dest", "list"), ("explain", one), ("shape",),
+            ("dest", "suspend", domain, "--for", "1s"), ("flow", "suspend", flow), ("flow", "resume", flow), ("flow", "suspend", flow, "--for", "1s"),
+            ("queue", "hold", "--flow", flow), ("queue", "release", "--flow", flow), ("queue", "bounce", "--reason", "not now")))
         if words[1:2] == ("delete",):
             self.deleted.add(one)
         self._note(*words)
@@ -312,6 +334,8 @@ class Chance:
         for domain in DOMAINS:
             self.relay.command("dest", "resume", domain)
             self.relay.command("dest", "reset", domain)
+        for flow in FLOWS:
+            self.relay.command("flow", "resume", flow)
         self.relay.command("queue", "release", "--all")
         left = []
         try:
@@ -335,6 +359,38 @@ class Chance:
         return list(_Ledger(self).faults())
 
 
+@dataclasses.dataclass
+class _Mail:
+    """What a client sends: recipients with the reports that are asked of each."""
+
+    tag: str
+    sender: str
+    recipients: dict
+    header: str
+    body: str
+    eight_bit: bool
+    whole: bool  # is to come back with a report
+    submitted: bool = False  # by the command, which asks nothing of reports
+
+    @property
+    def content(self):
+        return (self.header + self.body).encode()
+
+    def commands(self):
+        """Return the commands up to its content."""
+        body = " BODY=8BITMIME" if self.eight_bit else ""
+        yield f"MAIL FROM:<{self.sender}>{body} ENVID={self.tag} RET={'FULL' if self.whole else 'HDRS'}"
+        for to, notify in self.recipients.items():
+            yield f"RCPT TO:<{to}>" + (f" NOTIFY={notify}" if notify else "")
+
+    def asks(self, to, action):
+        """Say whether a report of that was asked for; the postmaster hears of all that nobody else is told."""
+        if not self.sender:
+            return action == "failed"
+        notify = self.recipients.get(to, "") or "FAILURE,DELAY"
+        return ASKED[action] in notify.split(",")
+
+
 class _Ledger:
     """What the log and the hosts say of each message.
 
@@ -352,12 +408,17 @@ class _Ledger:
         self.doubts = collections.Counter((event["id"], event.get("to")) for event in events if event.name in ("in_doubt", "recovered"))
         self.bounced = {(event["id"], event["to"]) for event in events if event.name in ("bounced", "discarded")}
         self.arrived, self.unlogged = collections.Counter(), collections.Counter()
+        self.handed_on = set()  # with what was asked of reports
+        self.wrong = []
         for host in history.all_hosts():
             for one in host.transactions:
                 self._take_message(one)
-        self.returned = set()
+        for domain in DOMAINS:
+            if domain == history.secure:
+                self.wrong += [f"in clear: {one.content[:200]}" for host in history.hosts[domain] for one in host.transactions if not one.tls]
+        self.reported = set()
         for one in history.sender.messages:
-            self._take_report(one.content)
+            self._take_report(one)
 
     def _has(self, tag, id_):
         self.ids_of.setdefault(tag, set()).add(id_)
@@ -365,41 +426,74 @@ class _Ledger:
     def _take_message(self, one):
         replies = one.reply.split("\n")  # one for each recipient with LMTP; "" where the connection broke instead
         of_all = replies if len(replies) > 1 else replies * len(one.recipients)
+        tag = re.search(rb"Message-ID: <(\w+)@", one.content)[1].decode()
+        self._compare(self.history.sent[tag], one)
         taken = [to for to, reply in zip(one.recipients, of_all) if reply[:1] not in ("4", "5")]
         if not taken:
             return
-        tag = re.search(rb"Message-ID: <(\w+)@", one.content)[1].decode()
         id_ = re.search(rb"\bid (\w+)", one.content)[1].decode()
         self._has(tag, id_)  # the last lines of the log are gone with a relay that was killed
         keys = [(id_, recipient) for recipient in taken]
         self.arrived.update(keys)
+        self.handed_on.update((tag, recipient) for recipient in taken if "NOTIFY" in one.recipient_params[recipient])
         if any(0 <= kill - one.time < UNLOGGED_S for kill in self.history.kills):
             self.unlogged.update(keys)
 
-    def _take_report(self, content):
+    def _compare(self, mail, one):
+        """Note where what came is not what was sent."""
+        came = email.message_from_bytes(one.content).get_payload(decode=True)
+        if came.replace(b"\r\n", b"\n") != mail.body.encode().replace(b"\r\n", b"\n"):
+            self.wrong.append(f"{mail.tag} came with another content: {one.content[:2000]}")
+        if one.sender != mail.sender:
+            self.wrong.append(f"{mail.tag} came from {one.sender}")
+        if one.sender_params.get("ENVID", mail.tag) != mail.tag:
+            self.wrong.append(f"{mail.tag} came with {one.sender_params}")
+        for to, params in one.recipient_params.items():
+            asked = mail.recipients.get(to)
+            if asked and set(params.get("NOTIFY", asked).split(",")) != set(asked.split(",")):
+                self.wrong.append(f"{mail.tag} {to} came with {params}, {asked} was asked")
+
+    def _take_report(self, one):
+        content = one.content
         report = Report(content)
-        tag = re.search(rb"Message-ID: <(\w+)@chance", content)
+        tag = re.search(rb"Message-ID: <(\w+)@chance", report.returned.body)
+        if not tag:
+            self.wrong.append(f"a report of nothing: {content[:2000]}")
+            return
+        mail = self.history.sent[tag[1].decode()]
+        if not mail.submitted and report.message.get("original-envelope-id") != mail.tag:
+            self.wrong.append(f"{mail.tag} was reported as {report.message}")
         for recipient in report.recipients:
-            if tag and recipient["action"] == "failed":
-                self.returned.add((tag[1].decode(), recipient["final-recipient"].partition(";")[2].strip()))
+            to = recipient["final-recipient"].partition(";")[2].strip()
+            self.reported.add((mail.tag, to, recipient["action"]))
+            if to in mail.recipients and not mail.asks(to, recipient["action"]):
+                self.wrong.append(f"{mail.tag} {to} was reported as {recipient['action']}, asked was {mail.recipients[to] or 'nothing'} {mail.sender!r} {one.recipients}")
 
     def _in_doubt(self, id_, recipient):
         return self.doubts[id_, None] + self.doubts[id_, recipient]
 
     def faults(self):
         """Yield what is wrong."""
+        yield from self.wrong
         for tag, recipients in self.history.promised.items():
             for recipient in recipients:
-                yield from self._judge(tag, recipient)
+                yield from self._judge(self.history.sent[tag], recipient)
         for (id_, recipient), times in self.arrived.items():
             if times > 1 + self._in_doubt(id_, recipient) + self.unlogged[id_, recipient]:
                 yield f"{id_} {recipient} came {times} times, in doubt {self._in_doubt(id_, recipient)}"
 
-    def _judge(self, tag, recipient):
-        ids = self.ids_of.get(tag, set())
+    def _judge(self, mail, recipient):
+        ids = self.ids_of.get(mail.tag, set())
         came = any((id_, recipient) in self.arrived for id_ in ids)
-        returned = (tag, recipient) in self.returned
-        if not came and not returned and not any(id_ in self.deleted or (id_, recipient) in self.bounced for id_ in ids):
-            yield f"{tag} {ids} {recipient} is lost"
+        returned = (mail.tag, recipient, "failed") in self.reported
+        gone = any(id_ in self.deleted for id_ in ids)
+        failed = any((id_, recipient) in self.bounced for id_ in ids)
+        if not came and not returned and not gone and not failed:
+            yield f"{mail.tag} {ids} {recipient} is lost"
+        if failed and not returned and not gone and mail.asks(recipient, "failed"):
+            yield f"{mail.tag} {ids} {recipient} failed, and nobody was told"
         if came and returned and len(ids) == 1 and not any(self._in_doubt(id_, recipient) for id_ in ids):
-            yield f"{tag} {ids} {recipient} came, and was returned"
+            yield f"{mail.tag} {ids} {recipient} came, and was returned"
+        relayed = any((mail.tag, recipient, action) in self.reported for action in ("relayed", "delivered"))
+        if came and not gone and not relayed and mail.asks(recipient, "relayed") and (mail.tag, recipient) not in self.handed_on:
+            yield f"{mail.tag} {ids} {recipient} was handed on, and nobody was told"
