@@ -21,5 +21,5 @@ def test_what_was_promised_is_kept(lab, seed):
     history.play(60)
     history.settle()
     faults = history.faults()
-    assert not faults, "\n".join([f"seed {seed}: {len(history.promised)} promised", *faults[:20], *history.story])
+    assert not faults, "\n".join([f"seed {seed}: {len(history.promised)} promised", *faults[:20], *history.told_of(faults[:5]), *history.story])
     assert history.promised

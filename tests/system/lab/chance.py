@@ -205,7 +205,8 @@ class Chance:
 
     def _keep(self, mail, reply):
         self._promise(mail)
-        self.ids.append(re.search(r"queued as (\S+)", reply.text)[1])
+        mail.id = re.search(r"queued as (\S+)", reply.text)[1]
+        self.ids.append(mail.id)
 
     def _send(self, client, rng):
         mail = self._mail(rng)
@@ -358,6 +359,11 @@ class Chance:
         """Return what was promised and not kept, in words."""
         return list(_Ledger(self).faults())
 
+    def told_of(self, faults):
+        """Return the lines of the log that name a message of these."""
+        ids = set(re.findall(r"\b[0-9A-Z]{13}\b", " ".join(faults)))
+        return [line for line in self.relay.log_text().splitlines() if any(one in line for one in ids)]
+
 
 @dataclasses.dataclass
 class _Mail:
@@ -371,6 +377,7 @@ class _Mail:
     eight_bit: bool
     whole: bool  # is to come back with a report
     submitted: bool = False  # by the command, which asks nothing of reports
+    id: str = ""  # as the reply said; its line of the log is gone with a relay that was killed
 
     @property
     def content(self):
@@ -404,6 +411,9 @@ class _Ledger:
         for event in events:
             if event.name == "queued" and "@chance.test" in event.get("message_id", ""):
                 self._has(re.sub("@.*|<", "", event["message_id"]), event["id"])
+        for mail in history.sent.values():
+            if mail.id:
+                self._has(mail.tag, mail.id)
         self.deleted = history.deleted | {event["id"] for event in events if event.name == "done" and event.get("reason") == "deleted"}
         self.doubts = collections.Counter((event["id"], event.get("to")) for event in events if event.name in ("in_doubt", "recovered"))
         self.bounced = {(event["id"], event["to"]) for event in events if event.name in ("bounced", "discarded")}
@@ -490,7 +500,7 @@ class _Ledger:
         failed = any((id_, recipient) in self.bounced for id_ in ids)
         if not came and not returned and not gone and not failed:
             yield f"{mail.tag} {ids} {recipient} is lost"
-        if failed and not returned and not gone and mail.asks(recipient, "failed"):
+        if failed and not came and not returned and not gone and mail.asks(recipient, "failed"):
             yield f"{mail.tag} {ids} {recipient} failed, and nobody was told"
         if came and returned and len(ids) == 1 and not any(self._in_doubt(id_, recipient) for id_ in ids):
             yield f"{mail.tag} {ids} {recipient} came, and was returned"
