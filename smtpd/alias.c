@@ -10,6 +10,7 @@
 #include "base/tables.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -115,6 +116,7 @@ static bool expand_all(struct expansion *x, const char *address, const struct co
 	x->above[x->depth++] = address;
 	for (int i = 0; ok && i < to->n; i++)
 		ok = expand_address(x, to->item[i]);
+	assert(x->depth > 0);
 	x->depth--;
 	return ok;
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "base/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,7 @@ size_t proxy_header_feed(struct proxy_header *h, const unsigned char *bytes, siz
 		}
 		size_t n = len - used < h->skip ? len - used : h->skip;
 		used += n;
+		assert(h->skip >= n);
 		h->skip -= n;
 		if (h->skip == 0)
 			read_binary(h);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "spool/bytes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ char *cursor_text(struct cursor *c)
 	}
 	char *text = mem_strndup((const char *)c->at, len);
 	c->at += len;
+	assert(c->left >= len);
 	c->left -= len;
 	return text;
 }

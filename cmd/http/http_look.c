@@ -147,6 +147,7 @@ void http_look_done(struct http_look *k, unsigned status)
 	k->next_ms = k->made_ms + (pause_ms < FRESH_MAX_MS ? pause_ms : FRESH_MAX_MS);
 	k->status = status;
 	k->state = LOOK_READY;
+	assert(k->http->heavy > 0);
 	k->http->heavy--;
 	k->free_own(k->own);
 	k->own = NULL;
