@@ -257,7 +257,7 @@ def test_what_a_filter_wanted_of_a_refused_message_is_not_done_to_the_next(lab, 
             client.send_mail("a@sender.test", ["e@dest.test"], b"Subject: x\r\n\r\nOwn.\r\n", code)
     assert _came(sink, 1) == ["e@dest.test"]
     assert received.without(sink.messages[0].content) == b"Subject: x\r\nX-Of-Last: 3\r\n\r\nAnother.\r\n"
-    assert [event["action"] for event in relay.events("filter")] == ["change"]
+    assert [event["action"] for event in relay.wait_events("filter")] == ["change"]
 
 
 def _dropped(lab, server, sink, **settings):

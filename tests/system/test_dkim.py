@@ -325,7 +325,7 @@ def test_who_signs_and_who_does_not(lab, small):
     assert not signatures_of(got["p@else.test"])
     tags = signatures_of(got["case4@dest.test"])[0]
     assert int(tags["x"]) - int(tags["t"]) == 3600
-    signed = [event.get("signed") for event in relay.events("queued")]
+    signed = [event.get("signed") for event in relay.wait_events("queued", count=len(cases) + 1)]
     assert signed.count("own.test:e") == 5 and signed.count("parent.test:e") == 2 and signed.count(None) == len(cases) - 6
     reasons = [event["reason"] for event in relay.events("dkim", result="not signed")]
     assert sorted(set(reasons)) == sorted([

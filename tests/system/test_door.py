@@ -215,7 +215,7 @@ def test_a_dictionary_attack_from_the_null_sender(lab, tmp_path, known):
         assert codes.count(550) == ATTACK - 1 and codes[77] == 250
         sink.wait_messages(1)
         wait_until(lambda: _waiting(relay) == "", 60, "an empty queue")
-        assert len(relay.events("queued")) == 1 and sink.messages[0].recipients == ["user77@dest.test"]
+        assert len(relay.wait_events("queued")) == 1 and sink.messages[0].recipients == ["user77@dest.test"]
         assert _counted(relay, 'known_refusals_total{reason="recipients"}') == ATTACK - 1
     else:
         assert codes == [250] * ATTACK

@@ -194,7 +194,7 @@ def test_a_message_is_held(relay, sink, one):
     before = len(sink.messages)
     _send(relay)
     assert "Hello." in _held(relay)
-    assert relay.events("filter", action="quarantine")[-1]["reason"] == "looks odd"
+    assert relay.wait_event("filter", action="quarantine")["reason"] == "looks odd"
     assert len(sink.messages) == before
 
 

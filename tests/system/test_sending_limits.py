@@ -111,7 +111,7 @@ def test_a_recipient_beyond_a_limit_that_is_not_taken_holds_nothing(lab):
             client.expect(250)
         assert relay.command("queue", "list", "--queue", "hold", "--json").stdout.count("\n") == held
     assert [message.recipients for message in sink.wait_messages(1)] == [["a@dest.test"]]
-    assert len(relay.events("limit", action="hold")) == 3
+    assert len(relay.wait_events("limit", action="hold", count=3)) == 3
 
 
 @pytest.mark.parametrize("action", ["defer", "reject", "hold"])

@@ -179,11 +179,14 @@ class Relay:
 
     def wait_event(self, name, /, timeout=60.0, count=1, **keys):
         """Wait until count such events are logged, and return the last of them."""
+        return self.wait_events(name, timeout, count, **keys)[-1]
+
+    def wait_events(self, name, /, timeout=60.0, count=1, **keys):
+        """Wait until count such events are logged, and return all that are: a thread's lines come when it rests."""
         wanted = " ".join([name, *(f"{key}={value}" for key, value in keys.items())])
-        found = wait_until(
+        return wait_until(
             lambda: self._at_least(count, name, keys), timeout, f"{count} of event: {wanted}"
         )
-        return found[-1]
 
     def _at_least(self, count, name, keys):
         found = self.events(name, **keys)
