@@ -417,6 +417,7 @@ class _Ledger:
         self.deleted = history.deleted | {event["id"] for event in events if event.name == "done" and event.get("reason") == "deleted"}
         self.doubts = collections.Counter((event["id"], event.get("to")) for event in events if event.name in ("in_doubt", "recovered"))
         self.bounced = {(event["id"], event["to"]) for event in events if event.name in ("bounced", "discarded")}
+        self.sent = {(event["id"], event["to"]) for event in events if event.name == "sent"}
         self.arrived, self.unlogged = collections.Counter(), collections.Counter()
         self.handed_on = set()  # with what was asked of reports
         self.wrong = []
@@ -505,5 +506,6 @@ class _Ledger:
         if came and returned and len(ids) == 1 and not any(self._in_doubt(id_, recipient) for id_ in ids):
             yield f"{mail.tag} {ids} {recipient} came, and was returned"
         relayed = any((mail.tag, recipient, action) in self.reported for action in ("relayed", "delivered"))
-        if came and not gone and not relayed and mail.asks(recipient, "relayed") and (mail.tag, recipient) not in self.handed_on:
+        sent = any((id_, recipient) in self.sent for id_ in ids)
+        if sent and not gone and not relayed and mail.asks(recipient, "relayed") and (mail.tag, recipient) not in self.handed_on:
             yield f"{mail.tag} {ids} {recipient} was handed on, and nobody was told"
