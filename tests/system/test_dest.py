@@ -106,7 +106,7 @@ def test_a_dead_host_is_remembered_through_a_restart_and_a_reset_forgets_it(lab)
     relay.wait_event("deferred")
     relay.restart()
     text = relay.command("dest").stdout
-    assert re.search("(out for|retry)", text) and "failures=1" in text and "refused" in text
+    assert re.search("(out for|retry)", text) and re.search("failures=[1-9]", text) and "refused" in text
     assert relay.command("dest", "reset", f"127.0.0.1:{port}").returncode == 0
     assert "refused" not in relay.command("dest").stdout
     sink = lab.sink(port=port)

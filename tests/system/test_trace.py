@@ -138,6 +138,7 @@ def test_a_login_that_looks_like_an_id_tells_its_mail(lab, form):
 def test_the_story_begins_with_the_session(lab):
     relay = _relay(lab, "text")
     identity = _send(relay, "ann@writer.test", ["good@to.test"])
+    relay.wait_event("queued", id=identity)
     told = _stories(relay.command("trace", identity))[identity]
     assert told[1] == f"{LOOPBACK} connects", told
 
