@@ -11,6 +11,20 @@ bool utf8_is_ascii(const char *text)
 	return *text == '\0';
 }
 
+/* Eight bytes at once: all of a content is looked at. */
+bool utf8_beyond_ascii(const char *bytes, size_t len)
+{
+	uint64_t all = 0, word;
+	for (; len >= sizeof word; bytes += sizeof word, len -= sizeof word) {
+		memcpy(&word, bytes, sizeof word);
+		all |= word;
+	}
+	word = 0;
+	if (len > 0)
+		memcpy(&word, bytes, len);
+	return (all | word) & UINT64_C(0x8080808080808080);
+}
+
 size_t utf8_mark(const char *text)
 {
 	static const char mark[] = "\xef\xbb\xbf";
@@ -66,6 +80,15 @@ void utf8_put_most(struct buf *to, const char *text, size_t max)
 	size_t len = strnlen(text, max);
 	char *clean = buf_reserve(to, len + 1);
 	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+void utf8_put_ascii(struct buf *to, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool first = (text[i] & 0xc0) == 0xc0;
+		if (first || !(text[i] & 0x80))
+			buf_append(to, first ? "?" : text + i, 1);
+	}
 }
 
 void utf8_put(struct buf *to, const char *text)

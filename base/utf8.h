@@ -13,6 +13,8 @@
 #include <stddef.h>
 
 bool utf8_is_ascii(const char *text);
+bool utf8_beyond_ascii(const char *bytes,
+		       size_t len); /* any byte of them: NUL or not, text or not */
 
 size_t utf8_mark(const char *text);
 /* Bytes of the mark that some editors put before the first line of a file: 3, or 0. It is no part of the text. */
@@ -24,6 +26,9 @@ size_t utf8_length(const char *text);
 size_t utf8_clean(char *to, const char *text, size_t max);
 /* Copy at most max bytes of text, whole characters only, each control and each stray byte as '?',
  * and a NUL behind them: to has room for max + 1. Returns the length without the NUL. */
+
+void utf8_put_ascii(struct buf *, const char *text, size_t len);
+/* Valid text, with a '?' for each character beyond ASCII. */
 
 void utf8_put(struct buf *, const char *text); /* all of it, clean in that way */
 void utf8_put_most(struct buf *, const char *text, size_t max);

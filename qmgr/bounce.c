@@ -41,15 +41,15 @@ static bool owes_any(const struct report *r, enum report_kind kind)
 	return false;
 }
 
-/* Addresses beyond ASCII need the international form of the part that names them (RFC 6533): an alias may lead to
- * such a one from mail that is not international. */
+/* Addresses beyond ASCII need the international form of the part that names them (RFC 6533), whatever mail they come
+ * from: an alias may lead to such a one, and SMTPUTF8 may have been said without need. */
 static bool is_international(const struct report *r)
 {
 	const struct envelope *e = r->original;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (r->owed[i] && !utf8_is_ascii(e->rcpt[i].address))
 			return true;
-	return e->smtputf8;
+	return false;
 }
 
 static const char *boundary_text(const struct report *r, char text[64])
@@ -59,7 +59,13 @@ static const char *boundary_text(const struct report *r, char text[64])
 	return text;
 }
 
-static void write_header(const struct report *r, struct buf *to)
+/* RFC 2045 6.4: of a whole as of its parts. */
+static const char *encoding_of(const struct buf *body)
+{
+	return utf8_beyond_ascii(buf_data(body), buf_len(body)) ? "8bit" : "7bit";
+}
+
+static void write_header(const struct report *r, const struct buf *parts, struct buf *to)
 {
 	char id[IDENT_TEXT], date[REPORT_DATE], mark[64];
 	const char *subject = owes_any(r, REPORT_FAILED)    ? "Undelivered mail returned to sender"
@@ -76,17 +82,21 @@ static void write_header(const struct report *r, struct buf *to)
 	buf_puts(to, "Auto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n");
 	buf_printf(to,
 		   "Content-Type: multipart/report; report-type=delivery-status;\r\n"
-		   "\tboundary=\"%s\"\r\n\r\nThis is a MIME-encapsulated message.\r\n",
-		   boundary_text(r, mark));
+		   "\tboundary=\"%s\"\r\nContent-Transfer-Encoding: %s\r\n\r\n"
+		   "This is a MIME-encapsulated message.\r\n",
+		   boundary_text(r, mark), encoding_of(parts));
 }
 
-static void start_part(const struct report *r, struct buf *to, const char *description,
-		       const char *type)
+/* Takes the body. */
+static void put_part(const struct report *r, struct buf *to, const char *description,
+		     const char *type, struct buf *body)
 {
 	char mark[64];
 	buf_printf(to, "\r\n--%s\r\nContent-Description: %s\r\nContent-Type: %s\r\n",
 		   boundary_text(r, mark), description, type);
-	buf_puts(to, "Content-Transfer-Encoding: 8bit\r\n\r\n");
+	buf_printf(to, "Content-Transfer-Encoding: %s\r\n\r\n", encoding_of(body));
+	buf_append(to, buf_data(body), buf_len(body));
+	buf_fini(body);
 }
 
 static void write_words(const struct report *r, struct buf *to, enum report_kind kind,
@@ -114,21 +124,22 @@ static void write_words(const struct report *r, struct buf *to, enum report_kind
 static void write_notice(const struct report *r, struct buf *to)
 {
 	char date[REPORT_DATE];
-	start_part(r, to, "Notification", "text/plain; charset=utf-8");
-	buf_printf(to, "This is the mail system at host %s.\r\n\r\n", r->hostname);
-	write_words(r, to, REPORT_FAILED,
+	struct buf body = {0};
+	buf_printf(&body, "This is the mail system at host %s.\r\n\r\n", r->hostname);
+	write_words(r, &body, REPORT_FAILED,
 		    "Your message could not be delivered to the following recipients.\r\n"
 		    "It will not be tried again.\r\n");
-	write_words(r, to, REPORT_DELAYED,
+	write_words(r, &body, REPORT_DELAYED,
 		    "Your message could not be delivered yet to the following recipients.\r\n"
 		    "You need not send it again: it is kept and tried again.\r\n");
 	if (owes_any(r, REPORT_DELAYED))
-		buf_printf(to, "The last attempt will be made on %s.\r\n\r\n",
+		buf_printf(&body, "The last attempt will be made on %s.\r\n\r\n",
 			   report_date(r->expires_ms, date));
 	write_words(
-		r, to, REPORT_RELAYED,
+		r, &body, REPORT_RELAYED,
 		"Your message has been passed on for the following recipients, to a host that\r\n"
 		"does not confirm deliveries.\r\n");
+	put_part(r, to, "Notification", "text/plain; charset=utf-8", &body);
 }
 
 /* A recipient who was not tried yet is late for no other reason than the time. */
@@ -158,8 +169,8 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 	char date[REPORT_DATE];
 	buf_puts(to, "\r\n");
 	report_orcpt(to, rcpt->orcpt);
-	buf_printf(to, "Final-Recipient: %s;%s\r\n", is_international(r) ? "utf-8" : "rfc822",
-		   rcpt->address);
+	buf_printf(to, "Final-Recipient: %s;%s\r\n",
+		   utf8_is_ascii(rcpt->address) ? "rfc822" : "utf-8", rcpt->address);
 	buf_printf(to, "Action: %s\r\n", action[r->owed[i] - 1]);
 	write_attempt(to, rcpt->last);
 	if (is_owed(r, i, REPORT_DELAYED))
@@ -177,13 +188,10 @@ static void write_hold(struct buf *to, const struct envelope *e)
 			   internet_time_text(e->hold_asked, time));
 }
 
-static void write_status(const struct report *r, struct buf *to)
+static void write_fields(const struct report *r, struct buf *to)
 {
 	const struct envelope *e = r->original;
 	char date[REPORT_DATE];
-	start_part(r, to, "Delivery report",
-		   is_international(r) ? "message/global-delivery-status"
-				       : "message/delivery-status");
 	report_envid(to, e->envid);
 	buf_printf(to, "Reporting-MTA: dns; %s\r\n", r->hostname);
 	buf_printf(to, "Arrival-Date: %s\r\n", report_date(e->arrived_ms, date));
@@ -194,6 +202,20 @@ static void write_status(const struct report *r, struct buf *to)
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (r->owed[i])
 			write_recipient(r, to, i);
+}
+
+/* RFC 3464 2.1: whoever reads the usual form finds ASCII, also where a host has said more. The notice has its words. */
+static void write_status(const struct report *r, struct buf *to)
+{
+	struct buf body = {0}, usual = {0};
+	write_fields(r, &body);
+	if (is_international(r)) {
+		put_part(r, to, "Delivery report", "message/global-delivery-status", &body);
+		return;
+	}
+	utf8_put_ascii(&usual, buf_data(&body), buf_len(&body));
+	buf_fini(&body);
+	put_part(r, to, "Delivery report", "message/delivery-status", &usual);
 }
 
 /* Where the header ends: behind the empty line, or at the end of what was read. */
@@ -225,34 +247,45 @@ static bool may_return_all(const struct envelope *e)
 	return e->ret != RET_HDRS && e->tls != ENVELOPE_TLS_REQUIRED;
 }
 
-static void write_original(const struct report *r, struct buf *to)
+/* All of it, or its header; or a line instead of that. */
+static void read_original(const struct report *r, bool whole, struct buf *to)
 {
-	bool whole = owes_any(r, REPORT_FAILED) && may_return_all(r->original) &&
-		     (int64_t)r->content->size <= r->size_max;
-	if (whole)
-		start_part(r, to, "Undelivered message",
-			   r->original->smtputf8 ? "message/global" : "message/rfc822");
-	else
-		start_part(r, to, "Header of the message",
-			   r->original->smtputf8 ? "message/global-headers"
-						 : "text/rfc822-headers");
-	size_t before = buf_len(to);
 	int64_t most = r->size_max > RETURN_PIECE ? r->size_max : RETURN_PIECE;
 	if (!append_content(r, to, whole ? (int64_t)r->content->size : most)) {
-		buf_shorten(to, buf_len(to) - before);
+		buf_clear(to);
 		buf_puts(to, "X-Sluice: the message cannot be read from the queue\r\n");
 	} else if (!whole) {
-		size_t all = buf_len(to) - before;
-		buf_shorten(to, all - header_length(buf_data(to) + before, all));
+		size_t all = buf_len(to);
+		buf_shorten(to, all - header_length(buf_data(to), all));
 	}
+}
+
+static void write_original(const struct report *r, struct buf *to)
+{
+	struct buf body = {0};
+	bool whole = owes_any(r, REPORT_FAILED) && may_return_all(r->original) &&
+		     (int64_t)r->content->size <= r->size_max;
+	read_original(r, whole, &body);
+	bool global =
+		r->original->smtputf8 && buf_len(&body) > 0 &&
+		utf8_beyond_ascii(buf_data(&body), header_length(buf_data(&body), buf_len(&body)));
+	if (whole)
+		put_part(r, to, "Undelivered message", global ? "message/global" : "message/rfc822",
+			 &body);
+	else
+		put_part(r, to, "Header of the message",
+			 global ? "message/global-headers" : "text/rfc822-headers", &body);
 }
 
 void bounce_write(const struct report *r, struct buf *to)
 {
 	char mark[64];
-	write_header(r, to);
-	write_notice(r, to);
-	write_status(r, to);
-	write_original(r, to);
+	struct buf parts = {0};
+	write_notice(r, &parts);
+	write_status(r, &parts);
+	write_original(r, &parts);
+	write_header(r, &parts, to);
+	buf_append(to, buf_data(&parts), buf_len(&parts));
+	buf_fini(&parts);
 	buf_printf(to, "\r\n--%s--\r\n", boundary_text(r, mark));
 }

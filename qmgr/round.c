@@ -230,7 +230,6 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->arrived_ms = clock_wall_ms();
 	r->sender = mem_strdup("");
 	r->flow = mem_strdup(ENVELOPE_FLOW_REPORTS);
-	r->body = BODY_8BITMIME;
 	r->smtputf8 = !utf8_is_ascii(to);
 	r->tls = e->tls; /* RFC 8689 5: it tells of the message what that hides */
 	envelope_add(r, to)->notify = NOTIFY_NEVER;
@@ -250,6 +249,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	size_t len;
 	char *bytes = buf_steal(&text, &len);
 	r->size = len;
+	r->body = utf8_beyond_ascii(bytes, len) ? BODY_8BITMIME : BODY_7BIT;
 	store->content = content_in_memory(bytes, len);
 	store->note.type = SPOOL_STORE;
 	store->reply_to = q->sched.loop;

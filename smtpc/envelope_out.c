@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "smtpc/seven_bit.h"
 #include "spool/spool.h"
 
@@ -14,22 +15,9 @@
 /* Bytes of a content in a file that are searched for 8-bit text: all that may lie in the log. */
 enum { PROBE = SPOOL_CONTENT_INLINE_MAX };
 
-/* All of a content is looked at: eight bytes at once. */
-static bool has_high_byte(const char *s, size_t len)
-{
-	uint64_t all = 0, word;
-	for (; len >= sizeof word; s += sizeof word, len -= sizeof word) {
-		memcpy(&word, s, sizeof word);
-		all |= word;
-	}
-	word = 0;
-	memcpy(&word, s, len);
-	return (all | word) & UINT64_C(0x8080808080808080);
-}
-
 static bool has_eightbit(const char *s)
 {
-	return s && has_high_byte(s, strlen(s));
+	return s && utf8_beyond_ascii(s, strlen(s));
 }
 
 /* Between the angle brackets: no control anywhere, no blank or bracket outside quotes. */
@@ -91,7 +79,7 @@ static struct sample sample_of(const struct content *c)
 static bool found_eightbit(const struct content *c, bool unseen)
 {
 	struct sample s = sample_of(c);
-	bool is = (unseen && s.len < c->size) || has_high_byte(s.text, s.len);
+	bool is = (unseen && s.len < c->size) || utf8_beyond_ascii(s.text, s.len);
 	free(s.read);
 	return is;
 }
@@ -102,7 +90,7 @@ static bool header_is_eightbit(const struct content *c)
 	struct sample s = sample_of(c);
 	const char *end = memmem(s.text, s.len, "\r\n\r\n", 4);
 	bool whole = end || s.len == c->size;
-	bool is = !whole || has_high_byte(s.text, end ? (size_t)(end - s.text) : s.len);
+	bool is = !whole || utf8_beyond_ascii(s.text, end ? (size_t)(end - s.text) : s.len);
 	free(s.read);
 	return is;
 }

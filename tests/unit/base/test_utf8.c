@@ -3,6 +3,8 @@
 
 #include "base/utf8.h"
 
+#include <string.h>
+
 static void a_character_has_one_to_four_bytes(void **state)
 {
 	(void)state;
@@ -41,12 +43,40 @@ static void a_cleaned_text_never_ends_within_a_character(void **state)
 	assert_string_equal(to, "a?b?");
 }
 
+static void a_byte_beyond_ascii_is_found_wherever_it_is(void **state)
+{
+	(void)state;
+	char bytes[40];
+	memset(bytes, 'x', sizeof bytes);
+	bytes[3] = '\0';
+	assert_false(utf8_beyond_ascii(bytes, sizeof bytes));
+	assert_false(utf8_beyond_ascii(NULL, 0));
+	for (size_t i = 0; i < sizeof bytes; i++) {
+		bytes[i] = '\x80';
+		assert_true(utf8_beyond_ascii(bytes, i + 1));
+		assert_false(utf8_beyond_ascii(bytes, i));
+		bytes[i] = 'x';
+	}
+}
+
+static void each_character_beyond_ascii_is_one_question_mark(void **state)
+{
+	(void)state;
+	const char text[] = "a\xc3\xa4 \xe2\x82\xac\xf0\x9f\x93\xa7\r\n";
+	struct buf to = {0};
+	utf8_put_ascii(&to, text, strlen(text));
+	assert_string_equal(buf_cstr(&to), "a? ??\r\n");
+	buf_fini(&to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_character_has_one_to_four_bytes),
 		cmocka_unit_test(what_rfc_3629_forbids_is_no_character),
 		cmocka_unit_test(a_cleaned_text_never_ends_within_a_character),
+		cmocka_unit_test(a_byte_beyond_ascii_is_found_wherever_it_is),
+		cmocka_unit_test(each_character_beyond_ascii_is_one_question_mark),
 	};
 	return RUN(tests);
 }

@@ -514,11 +514,70 @@ static void an_international_message_has_an_international_report(void **state)
 {
 	(void)state;
 	envelope->smtputf8 = true;
+	set_content("Subject: Gr\xc3\xbc\xc3\x9f"
+		    "e\r\n\r\nbody\r\n");
 	tell("j\xc3\xbcrgen@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "unbekannt");
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "unbekannt");
 	write_report();
 	field_is(boundary_line(1) + 1, "Content-Type", "message/global-delivery-status");
+	field_is(boundary_line(1) + 1, "Content-Transfer-Encoding", "8bit");
 	field_is(boundary_line(2) + 1, "Content-Type", "message/global");
 	field_is(group(0), "Final-Recipient", "utf-8;j\xc3\xbcrgen@a.test");
+	field_is(group(1), "Final-Recipient", "rfc822;x@a.test");
+	envelope->ret = RET_HDRS;
+	write_report();
+	field_is(boundary_line(2) + 1, "Content-Type", "message/global-headers");
+}
+
+static void smtputf8_without_need_has_the_report_that_all_can_read(void **state)
+{
+	(void)state;
+	envelope->smtputf8 = true;
+	set_content("Subject: hello\r\n\r\nGr\xc3\xbc\xc3\x9f"
+		    "e\r\n");
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
+	write_report();
+	field_is(boundary_line(1) + 1, "Content-Type", "message/delivery-status");
+	field_is(boundary_line(2) + 1, "Content-Type", "message/rfc822");
+	field_is(group(0), "Final-Recipient", "rfc822;x@a.test");
+	envelope->ret = RET_HDRS;
+	write_report();
+	field_is(boundary_line(2) + 1, "Content-Type", "text/rfc822-headers");
+}
+
+static void encodings_are(const char *whole, const char *notice, const char *status,
+			  const char *original)
+{
+	field_is(0, "Content-Transfer-Encoding", whole);
+	field_is(boundary_line(0) + 1, "Content-Transfer-Encoding", notice);
+	field_is(boundary_line(1) + 1, "Content-Transfer-Encoding", status);
+	field_is(boundary_line(2) + 1, "Content-Transfer-Encoding", original);
+}
+
+/* RFC 2045 6.4. */
+static void each_part_and_the_whole_say_what_bytes_they_have(void **state)
+{
+	(void)state;
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
+	write_report();
+	encodings_are("7bit", "7bit", "7bit", "7bit");
+	set_content("Subject: hello\r\n\r\nGr\xc3\xbc\xc3\x9f"
+		    "e\r\n");
+	write_report();
+	encodings_are("8bit", "7bit", "7bit", "8bit");
+}
+
+/* RFC 3464 2.1: the fields are for programs, and in 7bit. */
+static void what_a_host_says_beyond_ascii_stands_in_the_notice_only(void **state)
+{
+	(void)state;
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test",
+	     "Empf\xc3\xa4nger \xe7\x94\xa8 ung\xc3\xbcltig");
+	write_report();
+	encodings_are("8bit", "8bit", "7bit", "7bit");
+	field_is(boundary_line(1) + 1, "Content-Type", "message/delivery-status");
+	field_is(group(0), "Diagnostic-Code", "smtp; 550 Empf?nger ? ung?ltig");
+	assert_true(part_has(0, "    550 Empf\xc3\xa4nger \xe7\x94\xa8 ung\xc3\xbcltig"));
 }
 
 static void wants(uint8_t notify, bool failed, bool delayed, bool relayed)
@@ -569,6 +628,9 @@ int main(void)
 		TEST(a_reply_can_not_add_a_field_or_end_a_part),
 		TEST(no_line_is_longer_than_it_may_be),
 		TEST(an_international_message_has_an_international_report),
+		TEST(smtputf8_without_need_has_the_report_that_all_can_read),
+		TEST(each_part_and_the_whole_say_what_bytes_they_have),
+		TEST(what_a_host_says_beyond_ascii_stands_in_the_notice_only),
 		TEST(notify_is_obeyed),
 	};
 	return RUN(tests);
