@@ -57,16 +57,23 @@ static bool take_byte(struct cursor *c, char byte)
 	return there;
 }
 
+/* message/global and its kin may be encoded as a whole, and must be: their header fields are beyond ASCII, too.
+ * RFC 6532 3.7, RFC 6533 6. */
+static bool is_global(const char *subtype)
+{
+	return strcasecmp(subtype, "global") == 0 || strncasecmp(subtype, "global-", 7) == 0;
+}
+
 static enum mime_kind kind_of(const char *type, const char *subtype)
 {
 	if (strcasecmp(type, "text") == 0)
 		return MIME_TEXT;
 	if (strcasecmp(type, "multipart") == 0)
 		return strcasecmp(subtype, "signed") == 0 ? MIME_SIGNED : MIME_MULTIPART;
+	if (strcasecmp(type, "message") == 0 && is_global(subtype))
+		return MIME_TEXT;
 	if (strcasecmp(type, "message") == 0)
-		return strcasecmp(subtype, "rfc822") == 0 || strcasecmp(subtype, "global") == 0
-			       ? MIME_MESSAGE
-			       : MIME_REPORT;
+		return strcasecmp(subtype, "rfc822") == 0 ? MIME_MESSAGE : MIME_REPORT;
 	return MIME_OTHER;
 }
 

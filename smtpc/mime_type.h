@@ -14,10 +14,10 @@ enum { MIME_BOUNDARY_MAX = 70 };
 
 struct mime_type {
 	enum mime_kind {
-		MIME_TEXT, /* also where nothing is said */
+		MIME_TEXT, /* where nothing is said, and message/global and its kin, too */
 		MIME_MULTIPART,
 		MIME_SIGNED,  /* multipart/signed */
-		MIME_MESSAGE, /* message/rfc822, message/global: a header follows */
+		MIME_MESSAGE, /* message/rfc822: a header follows */
 		MIME_REPORT,  /* any other message/: may not be encoded */
 		MIME_OTHER,
 	} kind;

@@ -80,6 +80,25 @@ static void messages_within_are_gone_into_and_what_is_signed_is_not(void **state
 	       "quoted-printable\r\n\r\n=C3=BC\r\n--o--\r\n");
 }
 
+static void what_is_international_by_its_type_is_encoded_as_a_whole(void **state)
+{
+	(void)state;
+	expect("Content-Type: multipart/report; boundary=o\r\nContent-Transfer-Encoding: "
+	       "8bit\r\n\r\n--o\r\n"
+	       "Content-Type: message/global-delivery-status\r\nContent-Transfer-Encoding: "
+	       "8bit\r\n\r\n"
+	       "Final-Recipient: utf-8;" U "@a\r\n--o\r\n"
+	       "Content-Type: message/global\r\nContent-Transfer-Encoding: 8bit\r\n\r\n"
+	       "Subject: " U "\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--o--\r\n",
+	       "Content-Type: multipart/report; boundary=o\r\nContent-Transfer-Encoding: "
+	       "7bit\r\n\r\n--o\r\n"
+	       "Content-Type: message/global-delivery-status\r\nContent-Transfer-Encoding: "
+	       "quoted-printable\r\n\r\n"
+	       "Final-Recipient: utf-8;=C3=BC@a\r\n--o\r\n"
+	       "Content-Type: message/global\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+	       "Subject: =C3=BC\r\nContent-Transfer-Encoding: 8bit\r\n\r\n=C3=BC\r\n--o--\r\n");
+}
+
 static void what_can_not_be_made_out_stays(void **state)
 {
 	(void)state;
@@ -142,6 +161,7 @@ int main(void)
 		cmocka_unit_test(text_becomes_quoted_printable),
 		cmocka_unit_test(other_parts_become_base64_without_the_end_that_is_the_boundarys),
 		cmocka_unit_test(messages_within_are_gone_into_and_what_is_signed_is_not),
+		cmocka_unit_test(what_is_international_by_its_type_is_encoded_as_a_whole),
 		cmocka_unit_test(what_can_not_be_made_out_stays),
 		cmocka_unit_test(a_long_line_becomes_the_same_whatever_it_comes_in),
 		cmocka_unit_test(a_signature_or_no_mime_forbids_it),
