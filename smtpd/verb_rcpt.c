@@ -3,7 +3,7 @@
  *							RFC 5321 4.1.1.3
  *	parameters = NOTIFY=NEVER / ( SUCCESS / FAILURE / DELAY ) *( "," ... )
  *		     ORCPT=addr-type ";" xtext		RFC 3461
- *		     ORCPT="utf-8;" UTF-8		RFC 6533 3, after SMTPUTF8
+ *		     ORCPT="utf-8;" UTF-8		RFC 6533 3, of other mail, too
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -31,9 +31,9 @@ enum {
 
 enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
 
-static bool take_orcpt(const struct session *s, struct rcpt_wanted *w, const char *value)
+static bool take_orcpt(struct rcpt_wanted *w, const char *value)
 {
-	bool beyond = s->tx->envelope->smtputf8 && param_orcpt_utf8(value, w->orcpt_ascii);
+	bool beyond = param_orcpt_utf8(value, w->orcpt_ascii);
 	w->orcpt = beyond ? w->orcpt_ascii : value;
 	return param_orcpt(w->orcpt);
 }
@@ -49,7 +49,7 @@ static enum response take_parameters(struct session *s, struct rcpt_wanted *w, c
 		if (s->esmtp && param_is(&p, "NOTIFY"))
 			good = param_once(&seen, SEEN_NOTIFY) && param_notify(p.value, &w->notify);
 		else if (s->esmtp && param_is(&p, "ORCPT"))
-			good = param_once(&seen, SEEN_ORCPT) && take_orcpt(s, w, p.value);
+			good = param_once(&seen, SEEN_ORCPT) && take_orcpt(w, p.value);
 		else
 			return RESPONSE_UNKNOWN_PARAMETER;
 		if (!good)

@@ -349,13 +349,24 @@ def test_an_international_original_recipient_is_passed_on_and_given_back(lab):
         client.command("DATA", 354)
         client.send(stuff(CONTENT))
         client.expect(250)
-        client.command("MAIL FROM:<from@sender.test>")
-        client.send("RCPT TO:<to@dest.test> ORCPT=utf-8;用户@dest.test\r\n".encode())
-        client.expect(501)
     report = office.report()
     assert report.recipients[0]["original-recipient"] == r"utf-8;\x{7528}\x{6237}+@dest.test"
     params = office.world.messages[0].recipient_params["to@dest.test"]
     assert params["ORCPT"] == r"utf-8;\x{7528}\x{6237}+2B@dest.test"
+
+
+def test_mail_that_is_not_international_may_have_had_such_a_recipient(lab):
+    office = Office(lab, extensions=("DSN",))
+    with office.relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>")
+        client.send("RCPT TO:<to@dest.test> ORCPT=utf-8;用户@dest.test\r\n".encode())
+        client.expect(250)
+        client.command("DATA", 354)
+        client.send(stuff(CONTENT))
+        client.expect(250)
+    params = office.world.wait_messages(1)[0].recipient_params["to@dest.test"]
+    assert params["ORCPT"] == r"utf-8;\x{7528}\x{6237}@dest.test"
 
 
 def test_reports_beyond_the_rate_wait_and_none_is_lost(lab):
