@@ -96,6 +96,17 @@ bool param_number(const char *value, uint64_t *number)
 	return true;
 }
 
+bool param_size(const char *value, uint64_t *size)
+{
+	enum { DIGITS = 20 };
+	size_t digits = value ? strspn(value, "0123456789") : 0;
+	if (digits == 0 || digits > DIGITS || value[digits])
+		return false;
+	if (!param_number(value, size))
+		*size = INT64_MAX;
+	return true;
+}
+
 static uint8_t notify_bit(const char *word, size_t len)
 {
 	static const struct {

@@ -35,6 +35,9 @@ bool param_once(unsigned *seen, unsigned bit);
 bool param_number(const char *value, uint64_t *number);
 /* 1 to 20 digits and nothing else, below 2^63. */
 
+bool param_size(const char *value, uint64_t *size);
+/* The value of SIZE, which may have 20 digits; beyond what a number holds it is the largest, 2^63 - 1. SEE RFC 1870 3. */
+
 bool param_notify(const char *value, uint8_t *notify);
 /* The value of NOTIFY, as bits of enum dsn_notify. SEE RFC 3461 4.1. value may be NULL, which is wrong;
  * likewise below. */

@@ -106,7 +106,7 @@ static enum response take_parameter(const struct session *s, struct reception *t
 		return param_once(seen, SEEN_HOLD) ? take_hold(s, t->envelope, p)
 						   : RESPONSE_BAD_PARAMETER;
 	if (param_is(p, "SIZE"))
-		good = param_once(seen, SEEN_SIZE) && param_number(p->value, &t->announced);
+		good = param_once(seen, SEEN_SIZE) && param_size(p->value, &t->announced);
 	else if (param_is(p, "BODY"))
 		good = param_once(seen, SEEN_BODY) && param_body(p->value, &t->envelope->body);
 	else if (param_is(p, "SMTPUTF8"))

@@ -79,6 +79,19 @@ static void numbers_are_digits_that_fit(void **state)
 		assert_false(param_number(bad[i], &n));
 }
 
+static void a_size_of_20_digits_is_too_large_and_no_fault(void **state)
+{
+	(void)state;
+	uint64_t n;
+	assert_true(param_size("1000", &n) && n == 1000);
+	assert_true(param_size("18446744073709551616", &n) && n == INT64_MAX);
+	assert_true(param_size("99999999999999999999", &n) && n == INT64_MAX);
+	assert_false(param_size("000000000000000000001", &n));
+	assert_false(param_size("-1", &n));
+	assert_false(param_size("1x", &n));
+	assert_false(param_size(NULL, &n));
+}
+
 static void a_time_to_deliver_by_is_written_one_way(void **state)
 {
 	(void)state;
@@ -163,6 +176,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_parameter_ends_the_line),
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
+		cmocka_unit_test(a_size_of_20_digits_is_too_large_and_no_fault),
 		cmocka_unit_test(an_original_recipient_beyond_ascii_is_written_in_ascii),
 		cmocka_unit_test(a_priority_is_one_digit),
 		cmocka_unit_test(how_long_to_hold_is_one_number_without_leading_zeros),
