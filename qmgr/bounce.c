@@ -142,6 +142,16 @@ static void write_notice(const struct report *r, struct buf *to)
 	put_part(r, to, "Notification", "text/plain; charset=utf-8", &body);
 }
 
+/* A code that no host has said is ours, as where there is no such domain, or the host does not offer what is needed:
+ * RFC 3464 2.3.6 wants what was said. */
+static void write_diagnostic(struct buf *to, const struct verdict *v)
+{
+	if (v->code && v->host[0])
+		report_folded(to, "", "Diagnostic-Code: smtp; %d %s", v->code, v->text);
+	else
+		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
+}
+
 /* A recipient who was not tried yet is late for no other reason than the time. */
 static void write_attempt(struct buf *to, const struct verdict *v)
 {
@@ -153,10 +163,7 @@ static void write_attempt(struct buf *to, const struct verdict *v)
 	}
 	if (v->host[0])
 		report_mta(to, v->host);
-	if (v->code)
-		report_folded(to, "", "Diagnostic-Code: smtp; %d %s", v->code, v->text);
-	else
-		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
+	write_diagnostic(to, v);
 	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
 }
 

@@ -232,7 +232,10 @@ static void our_own_verdict_is_no_reply_of_a_server(void **state)
 	(void)state;
 	tell("x@a.test", REPORT_FAILED, 0, "5.1.2", NULL, "no such domain");
 	write_report();
+	tell("y@a.test", REPORT_FAILED, 550, "5.1.2", NULL, "no such domain");
+	write_report();
 	field_is(group(0), "Diagnostic-Code", "x-sluice; no such domain");
+	field_is(group(1), "Diagnostic-Code", "x-sluice; no such domain");
 	assert_null(field(group(0), "Remote-MTA"));
 	assert_null(field(group(0), "Original-Recipient"));
 	assert_null(field(part(1), "Original-Envelope-Id"));
