@@ -2,9 +2,11 @@
 #include "smtpd/milter/milter_engine.h"
 
 #include "base/mem.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,6 +318,23 @@ static enum milter_says take_change(struct milter_engine *e, enum milter_change_
 	return wrong ? set_fault(e, wrong) : MILTER_SAYS_CHANGE;
 }
 
+/* RFC 2034 4 wants an enhanced code in each line. Where a filter has none, that of its first line stands, or one that says
+ * no more than the class. */
+static void put_enhanced_code(struct milter_engine *e, const char *text)
+{
+	enum { HEAD_OF_LINE = 4, CODE_MAX = 12 }; /* "550 " */
+	const char *first = buf_cstr(&e->reply);
+	char class[] = {first[0], '\0'}, code[CODE_MAX];
+	if (words_dsn(text, strcspn(text, " \r\n"), class))
+		return;
+	if (buf_len(&e->reply) > HEAD_OF_LINE)
+		snprintf(code, sizeof code, "%.*s", (int)strcspn(first + HEAD_OF_LINE, " \r"),
+			 first + HEAD_OF_LINE);
+	else
+		snprintf(code, sizeof code, "%s.0.0", class);
+	buf_printf(&e->reply, "%s ", code);
+}
+
 /* "550 5.7.1 text", or "550-5.7.1 text" and further lines. Returns where the next line begins; NULL: that
  * is no line of a reply. */
 static const char *take_reply_line(struct milter_engine *e, const char *line, const char *code)
@@ -328,6 +347,7 @@ static const char *take_reply_line(struct milter_engine *e, const char *line, co
 		return NULL;
 	buf_append(&e->reply, line, 3);
 	buf_puts(&e->reply, *next ? "-" : " ");
+	put_enhanced_code(e, len > 3 ? line + 4 : "");
 	for (size_t i = 4; i < len; i++) {
 		unsigned char byte = (unsigned char)line[i];
 		/* Filters write %% for a percent sign. */

@@ -256,9 +256,22 @@ static void replies_are_whole_lines(void **state)
 	assert_int_equal(reply("450-4.7.1 a\r\n450 4.7.1 b%%\t\xff"), MILTER_SAYS_ANSWER);
 	assert_string_equal(answer.reply, "450-4.7.1 a\r\n450 4.7.1 b%??\r\n");
 	assert_int_equal(reply("554"), MILTER_SAYS_ANSWER);
-	assert_string_equal(answer.reply, "554 \r\n");
+	assert_string_equal(answer.reply, "554 5.0.0 \r\n");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(reply(bad[i]), MILTER_SAYS_FAULT);
+}
+
+static void each_line_of_a_reply_has_an_enhanced_code(void **state)
+{
+	(void)state;
+	assert_int_equal(reply("550 looks like spam"), MILTER_SAYS_ANSWER);
+	assert_string_equal(answer.reply, "550 5.0.0 looks like spam\r\n");
+	assert_int_equal(reply("451-one\r\n451-\r\n451 two"), MILTER_SAYS_ANSWER);
+	assert_string_equal(answer.reply, "451-4.0.0 one\r\n451-4.0.0 \r\n451 4.0.0 two\r\n");
+	assert_int_equal(reply("554-5.7.123 one\r\n554 two"), MILTER_SAYS_ANSWER);
+	assert_string_equal(answer.reply, "554-5.7.123 one\r\n554 5.7.123 two\r\n");
+	assert_int_equal(reply("550-5.7.1\n550 5.7.1 two"), MILTER_SAYS_ANSWER);
+	assert_string_equal(answer.reply, "550-5.7.1\r\n550 5.7.1 two\r\n");
 }
 
 /* Nothing is read of what lies behind the end of the packet, which for some length is that of the memory too: there a
@@ -354,6 +367,7 @@ int main(void)
 		T(each_change_needs_its_action),
 		T(a_field_ends_where_it_should),
 		T(replies_are_whole_lines),
+		T(each_line_of_a_reply_has_an_enhanced_code),
 		T(a_line_shorter_than_a_code_is_none),
 		T(a_long_reply_is_none),
 		T(macros_are_of_its_choice),
