@@ -66,6 +66,7 @@ static const struct detail details[] = {
 	{"6.3", REASON_CONTENT, false},
 	{"6.6", REASON_CONTENT, false},
 	{"6.7", REASON_CONTENT, false},
+	{"6.9", REASON_CONTENT, false},
 	{"7.0", REASON_POLICY, true},
 	{"7.1", REASON_POLICY, true},
 	{"7.2", REASON_POLICY, true},

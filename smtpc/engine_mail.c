@@ -90,15 +90,52 @@ static bool pipeline_full(const struct engine *e)
 	return e->can.chunking && unanswered >= e->setup.transport->pipeline_depth;
 }
 
+/* Those whom this host can not have, whatever comes of the others. */
+static void refuse_recipients(struct engine *e, struct transaction *t)
+{
+	const struct delivery *d = t->delivery;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v =
+			transaction_waits(t, i)
+				? envelope_out_rcpt_refusal(d, i, &e->can, e->setup.peer)
+				: NULL;
+		if (v) {
+			transaction_refuse(t, i, v);
+			transaction_settle(t, i);
+			verdict_unref(v);
+		}
+	}
+}
+
+/* Who is postponed has none, and is left. */
+static bool all_have_verdicts(const struct delivery *d)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		if (!d->rcpt[i].verdict)
+			return false;
+	return true;
+}
+
+/* Before a word is said. True: nobody is left to send to. */
+static bool refuse_beforehand(struct engine *e, struct transaction *t)
+{
+	struct delivery *d = t->delivery;
+	refuse_recipients(e, t);
+	if (all_have_verdicts(d))
+		return true;
+	struct verdict *refusal = envelope_out_refusal(d, &e->can, e->setup.peer);
+	if (refusal)
+		transaction_refuse_all(t, refusal);
+	verdict_unref(refusal);
+	return refusal != NULL;
+}
+
 /* Each step returns false when it has to wait for something. */
 static bool begin_transaction(struct engine *e, struct transaction *t)
 {
 	if (must_wait(e, t) || must_not_ride(e, t) || pipeline_full(e))
 		return false;
-	struct verdict *refusal = envelope_out_refusal(t->delivery, &e->can, e->setup.peer);
-	if (refusal) {
-		transaction_refuse_all(t, refusal);
-		verdict_unref(refusal);
+	if (refuse_beforehand(e, t)) {
 		engine_finish(e, t);
 		return true;
 	}

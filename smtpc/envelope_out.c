@@ -97,10 +97,14 @@ static bool header_is_eightbit(const struct content *c)
 
 /* SMTPUTF8 that the sender has declared and made no use of is not asked of the next host (RFC 6531 3.6:
  * what makes a message international is addresses and fields beyond ASCII). */
+static bool header_needs_smtputf8(const struct delivery *d)
+{
+	return d->smtputf8 && !d->verification && header_is_eightbit(d->content);
+}
+
 static bool needs_smtputf8(const struct delivery *d)
 {
-	bool needs = has_eightbit(d->sender) ||
-		     (d->smtputf8 && !d->verification && header_is_eightbit(d->content));
+	bool needs = has_eightbit(d->sender) || header_needs_smtputf8(d);
 	for (uint32_t i = 0; !needs && i < d->nrcpt; i++)
 		needs = has_eightbit(d->rcpt[i].address);
 	return needs;
@@ -121,6 +125,29 @@ static bool keeps_to_time(const struct delivery *d, const struct capability *can
 	return can->deliverby && seconds_left(d) >= (can->by_min > 0 ? can->by_min : 1);
 }
 
+/* RFC 6531 3.5, 4.2: an address is told from a header. */
+static struct verdict *without_smtputf8(const struct delivery *d, const char *host)
+{
+	if (has_eightbit(d->sender))
+		return verdict_printf(
+			VERDICT_FAILED, 553, "5.6.7", NULL,
+			"%s does not offer SMTPUTF8, which the sender's address needs", host);
+	if (header_needs_smtputf8(d))
+		return verdict_printf(
+			VERDICT_FAILED, 550, "5.6.9", NULL,
+			"%s does not offer SMTPUTF8, which the header of this message needs", host);
+	return NULL;
+}
+
+struct verdict *envelope_out_rcpt_refusal(const struct delivery *d, uint32_t i,
+					  const struct capability *can, const char *host)
+{
+	if (can->smtputf8 || !has_eightbit(d->rcpt[i].address))
+		return NULL;
+	return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
+			      "%s does not offer SMTPUTF8, which this address needs", host);
+}
+
 struct verdict *envelope_out_refusal(const struct delivery *d, const struct capability *can,
 				     const char *host)
 {
@@ -130,9 +157,9 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 		return verdict_printf(VERDICT_FAILED, 501, "5.6.0", NULL,
 				      "an address or parameter that cannot be sent in a command");
 	}
-	if (!can->smtputf8 && needs_smtputf8(d))
-		return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
-				      "%s does not offer SMTPUTF8, which this message needs", host);
+	struct verdict *international = can->smtputf8 ? NULL : without_smtputf8(d, host);
+	if (international)
+		return international;
 	if (!keeps_to_time(d, can))
 		return verdict_printf(VERDICT_FAILED, 554, "5.4.7", NULL,
 				      can->deliverby ? "%s may take longer than is left of the "

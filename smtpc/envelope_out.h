@@ -13,8 +13,12 @@
 
 struct verdict *envelope_out_refusal(const struct delivery *, const struct capability *,
 				     const char *host);
-/* Why this host will not be asked at all: content above its SIZE or in a form it does not take, an
- * address that needs SMTPUTF8, or one that would not stay inside its command. NULL: go on. Otherwise a reference. */
+/* Why this host will not be asked at all: content above its SIZE or in a form it does not take, a sender or
+ * header that needs SMTPUTF8, or an address that would not stay inside its command. NULL: go on. Otherwise a reference. */
+
+struct verdict *envelope_out_rcpt_refusal(const struct delivery *, uint32_t i,
+					  const struct capability *, const char *host);
+/* Likewise why it will not be asked about this recipient: an address that needs SMTPUTF8. The others need not. */
 
 bool envelope_out_converts(const struct delivery *, const struct capability *);
 /* Is its content to be made fit for this host, and can it be? */

@@ -301,6 +301,18 @@ def test_international_addresses_never_go_to_a_host_that_does_not_take_them(lab)
     assert not any("RCPT" in session.verbs() for session in sink.sessions)
 
 
+def test_an_international_address_keeps_the_mail_from_nobody_else(lab):
+    sink = lab.sink(extensions=("PIPELINING", "8BITMIME"))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("", ["a@dest.test", "用户@dest.test", "b@dest.test"], mail_params=" SMTPUTF8")
+    assert relay.wait_event("bounced", dsn="5.6.7")["to"] == "用户@dest.test"
+    relay.wait_event("sent", count=2)
+    taken = [to for one in sink.wait_messages(1) for to in one.recipients]
+    assert sorted(taken) == ["a@dest.test", "b@dest.test"]
+
+
 def test_mail_without_anything_international_needs_no_host_that_takes_it(lab):
     sink = lab.sink(extensions=("PIPELINING", "8BITMIME"))
     relay = lab.relay(Config().route_all_to(sink.port))
@@ -310,7 +322,7 @@ def test_mail_without_anything_international_needs_no_host_that_takes_it(lab):
         client.greet()
         for name, content in bodies.items():
             client.send_mail("", [f"{name}@dest.test"], content.encode("utf-8"), mail_params=" SMTPUTF8 BODY=8BITMIME")
-    assert relay.wait_event("bounced", dsn="5.6.7")["to"] == "header@dest.test"
+    assert relay.wait_event("bounced", dsn="5.6.9")["to"] == "header@dest.test"
     assert sorted(one.recipients[0] for one in sink.wait_messages(2)) == ["body@dest.test", "large@dest.test"]
 
 

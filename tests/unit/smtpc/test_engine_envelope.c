@@ -109,9 +109,41 @@ static void smtputf8_is_never_sent_to_who_does_not_offer_it(void **state)
 	give(d);
 	give(mail("x\r\n", TO("\xc3\xbc@test")));
 	hears("");
+	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.9");
+	assert_verdict(taken, 0, VERDICT_FAILED, 550);
 	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.7");
 	assert_verdict(taken, 0, VERDICT_FAILED, 553);
+	d = mail("x\r\n", TO("a@test"));
+	d->sender = "\xc3\xbc@test";
+	give(d);
+	hears("");
 	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.7");
+}
+
+static void an_address_that_needs_smtputf8_costs_the_others_nothing(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test", "\xc3\xbc@test", "b@test")));
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@test>\r\nRCPT TO:<b@test>\r\nDATA\r\n");
+	says("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n354 go\r\n");
+	sent();
+	says("250 taken\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_verdict(taken, 1, VERDICT_FAILED, 553);
+	assert_verdict(taken, 2, VERDICT_FAILED, 550);
+}
+
+/* The connection ends before anything is said of the others. */
+static void an_address_that_needs_smtputf8_is_refused_whatever_comes_of_the_others(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("\xc3\xbc@test", "a@test")));
+	sent();
+	engine_lost(&engine, "connection lost");
+	assert_verdict(back(), 0, VERDICT_FAILED, 553);
+	assert_verdict(taken, 1, VERDICT_DEFERRED, 0);
 }
 
 static void nothing_that_leaves_its_command_is_sent(void **state)
@@ -265,6 +297,8 @@ int main(void)
 		T(a_message_above_the_announced_size_is_not_sent),
 		T(a_size_of_nothing_is_no_limit_and_garbage_is_ignored),
 		T(smtputf8_is_never_sent_to_who_does_not_offer_it),
+		T(an_address_that_needs_smtputf8_costs_the_others_nothing),
+		T(an_address_that_needs_smtputf8_is_refused_whatever_comes_of_the_others),
 		T(nothing_that_leaves_its_command_is_sent),
 		T(too_many_recipients_go_in_another_transaction),
 		T(so_do_those_that_are_too_many_in_other_words),
