@@ -9,6 +9,7 @@
 #include "base/name_key.h"
 #include "base/tables.h"
 #include "base/utf8.h"
+#include "smtpd/param.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -156,12 +157,27 @@ static bool expand_address(struct expansion *x, const char *address)
 	return !address_set_add(&x->met, address) || expand_new(x, address);
 }
 
+/* RFC 6533 3. NULL: it is too long. */
+static char *international_orcpt(const char *address)
+{
+	char ascii[PARAM_ORCPT_MAX + 1];
+	struct buf text = {0};
+	buf_puts(&text, "utf-8;");
+	for (const char *c = address; *c; c++)
+		buf_printf(&text, strchr(" \\+=", *c) ? "\\x{%02X}" : "%c", *c);
+	char *orcpt = param_orcpt_utf8(buf_cstr(&text), ascii) ? mem_strdup(ascii) : NULL;
+	buf_fini(&text);
+	return orcpt;
+}
+
 /* The sender's name for it goes with each member. */
 static char *original_recipient(const char *address, const char *orcpt)
 {
 	char encoded[MAILADDR_MAX * 3];
 	if (orcpt)
 		return mem_strdup(orcpt);
+	if (!utf8_is_ascii(address))
+		return international_orcpt(address);
 	xtext_encode(address, encoded, sizeof encoded);
 	return mem_printf("rfc822;%s", encoded);
 }
@@ -221,9 +237,8 @@ static void add_members(const struct expansion *x, struct envelope *e, uint8_t n
 	bool same = x->n == 1 && strcmp(x->member[0], said) == 0;
 	for (int i = 0; i < x->n; i++)
 		if (add_or_merge(e, x->member[i], notify, added))
-			e->rcpt[e->nrcpt - 1].orcpt = same || !utf8_is_ascii(said)
-							      ? mem_strdup(orcpt)
-							      : original_recipient(said, orcpt);
+			e->rcpt[e->nrcpt - 1].orcpt =
+				same ? mem_strdup(orcpt) : original_recipient(said, orcpt);
 }
 
 enum response alias_add_recipient(const struct conf *conf, struct alias_heard *heard,

@@ -59,7 +59,7 @@ bool param_orcpt(const char *value); /* RFC 3461 4.2 */
 enum { PARAM_ORCPT_MAX = 500 };
 
 bool param_orcpt_utf8(const char *value, char to[PARAM_ORCPT_MAX + 1]);
-/* RFC 6533 3, where SMTPUTF8 was said: an address of the type utf-8 may hold characters beyond ASCII. They are written as
+/* RFC 6533 3: an address of the type utf-8 may hold characters beyond ASCII. They are written as
  * \x{...}, which any host may be given. False: there are none, or it is none, or too long. */
 
 #endif

@@ -47,6 +47,19 @@ def test_a_member_keeps_what_the_sender_called_it(lab):
     relay.wait_event("sent", to="b@dest.test", orig_to="rfc822;inner@here.test")
 
 
+def test_a_member_keeps_what_the_sender_called_it_beyond_ascii(lab):
+    """As RFC 6533 writes it for hosts that know no SMTPUTF8."""
+    sink = lab.sink(extensions=("DSN",))
+    config = _config(sink)
+    config.aliases["grüße+neu@here.test"] = {"to": ["b@dest.test"]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["grüße+neu@here.test"], mail_params=" SMTPUTF8")
+    params = sink.wait_messages(1)[0].recipient_params["b@dest.test"]
+    assert params["ORCPT"] == r"utf-8;gr\x{FC}\x{DF}e\x{2B}neu@here.test"
+
+
 def test_who_is_named_twice_gets_one_copy(lab, tmp_path):
     sink = lab.sink()
     config = _config(sink)
