@@ -155,18 +155,31 @@ const char *reply_line(const struct reply *r, const char *previous)
 	return line < buf_data(&r->lines) + r->line_start ? line : NULL;
 }
 
+/* Behind the enhanced code of the reply, which each line has (RFC 2034 4): in the midst of a sentence it is no part of it. */
+static const char *behind_dsn(const struct reply *r, const char *line)
+{
+	size_t len = strlen(r->dsn);
+	bool there = len > 0 && strncmp(line, r->dsn, len) == 0;
+	if (!there || (line[len] != ' ' && line[len] != '\0'))
+		return line;
+	return line + len + (line[len] == ' ');
+}
+
 const char *reply_text(const struct reply *r, char to[REPLY_TEXT_MAX + 1])
 {
 	size_t n = 0;
+	bool cited = false;
 	for (const char *l = reply_line(r, NULL); l; l = reply_line(r, l)) {
-		size_t len = strlen(l);
+		const char *text = cited ? behind_dsn(r, l) : l;
+		size_t len = strlen(text);
+		cited = cited || behind_dsn(r, l) != l;
 		if (len == 0)
 			continue;
 		if (n > 0 && n < REPLY_TEXT_MAX)
 			to[n++] = ' ';
 		if (len > REPLY_TEXT_MAX - n)
 			len = REPLY_TEXT_MAX - n;
-		memcpy(to + n, l, len);
+		memcpy(to + n, text, len);
 		n += len;
 	}
 	to[n] = '\0';

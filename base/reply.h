@@ -51,7 +51,8 @@ void reply_reset(struct reply *);
 /* Ready for the next reply; the memory is kept only while it is small. */
 
 const char *reply_text(const struct reply *, char to[REPLY_TEXT_MAX + 1]);
-/* All lines joined by blanks, as they came: not yet sanitised, a verdict does that. */
+/* All lines joined by blanks, as they came, but for an enhanced code that is said again: not yet sanitised, a verdict does
+ * that. */
 
 const char *reply_line(const struct reply *, const char *previous);
 /* Walk the lines: the first one for NULL, then what follows; NULL behind the last. */

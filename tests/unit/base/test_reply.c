@@ -58,6 +58,20 @@ static void a_line_has_a_code_and_a_text(void **state)
 	assert_text("2.1.5 ok");
 }
 
+static void an_enhanced_code_is_said_once_in_the_text(void **state)
+{
+	(void)state;
+	parse("550-5.1.1 The account that you tried to reach does\r\n550-5.1.1 not "
+	      "exist.\r\n550-5.1.1\r\n"
+	      "550 5.1.1 5.1.12 is another\r\n");
+	assert_text("5.1.1 The account that you tried to reach does not exist. 5.1.12 is another");
+	parse("550-no\r\n550 5.1.1 such user\r\n");
+	assert_string_equal(reply.dsn, "5.1.1");
+	assert_text("no 5.1.1 such user");
+	parse("550-5.1.1 no\r\n550 5.7.1 entry\r\n");
+	assert_text("5.1.1 no 5.7.1 entry");
+}
+
 static void a_code_may_stand_alone(void **state)
 {
 	(void)state;
@@ -211,6 +225,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_line_has_a_code_and_a_text),
+		T(an_enhanced_code_is_said_once_in_the_text),
 		T(a_code_may_stand_alone),
 		T(lines_are_joined_by_blanks),
 		T(lf_alone_ends_a_line),
