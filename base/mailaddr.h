@@ -46,7 +46,10 @@ bool mailaddr_domain_valid(const char *domain, bool utf8_allowed);
 /* A host or domain name, or an address literal, as in EHLO. */
 
 bool xtext_decode(const char *text, size_t len, char *to, size_t size);
-/* False: bad syntax, too long, or a control character or NUL in the result. */
+/* False: bad syntax, too long, or anything but printable ASCII in the result. */
+
+bool xtext_decode_utf8(const char *text, size_t len, char *to, size_t size);
+/* Likewise, but the result may be UTF-8. */
 
 void xtext_encode(const char *text, char *to, size_t size);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/mailaddr.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 static const char hex[] = "0123456789ABCDEF";
@@ -10,7 +12,12 @@ static bool is_xchar(unsigned char ch)
 	return ch > 32 && ch < 127 && ch != '+' && ch != '=';
 }
 
-bool xtext_decode(const char *text, size_t len, char *to, size_t size)
+static bool is_octet(unsigned char ch, bool beyond)
+{
+	return ch >= 32 && ch != 127 && (beyond || ch < 127);
+}
+
+static bool decode_octets(const char *text, size_t len, bool beyond, char *to, size_t size)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < len; i++) {
@@ -26,13 +33,31 @@ bool xtext_decode(const char *text, size_t len, char *to, size_t size)
 		} else if (!is_xchar(ch)) {
 			return false;
 		}
-		if (ch < 32 || ch > 126 || n + 1 >= size)
+		if (!is_octet(ch, beyond) || n + 1 >= size)
 			return false;
 		to[n++] = (char)ch;
 	}
 	if (n >= size)
 		return false;
 	to[n] = '\0';
+	return true;
+}
+
+bool xtext_decode(const char *text, size_t len, char *to, size_t size)
+{
+	return decode_octets(text, len, false, to, size);
+}
+
+bool xtext_decode_utf8(const char *text, size_t len, char *to, size_t size)
+{
+	if (!decode_octets(text, len, true, to, size))
+		return false;
+	while (*to) {
+		size_t character = utf8_length(to);
+		if (character == 0)
+			return false;
+		to += character;
+	}
 	return true;
 }
 

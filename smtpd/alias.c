@@ -157,27 +157,14 @@ static bool expand_address(struct expansion *x, const char *address)
 	return !address_set_add(&x->met, address) || expand_new(x, address);
 }
 
-/* RFC 6533 3. NULL: it is too long. */
-static char *international_orcpt(const char *address)
-{
-	char ascii[PARAM_ORCPT_MAX + 1];
-	struct buf text = {0};
-	buf_puts(&text, "utf-8;");
-	for (const char *c = address; *c; c++)
-		buf_printf(&text, strchr(" \\+=", *c) ? "\\x{%02X}" : "%c", *c);
-	char *orcpt = param_orcpt_utf8(buf_cstr(&text), ascii) ? mem_strdup(ascii) : NULL;
-	buf_fini(&text);
-	return orcpt;
-}
-
 /* The sender's name for it goes with each member. */
 static char *original_recipient(const char *address, const char *orcpt)
 {
-	char encoded[MAILADDR_MAX * 3];
+	char encoded[MAILADDR_MAX * 3], ascii[PARAM_ORCPT_MAX + 1];
 	if (orcpt)
 		return mem_strdup(orcpt);
 	if (!utf8_is_ascii(address))
-		return international_orcpt(address);
+		return param_orcpt_of(address, ascii) ? mem_strdup(ascii) : NULL;
 	xtext_encode(address, encoded, sizeof encoded);
 	return mem_printf("rfc822;%s", encoded);
 }

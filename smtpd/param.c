@@ -250,3 +250,26 @@ bool param_orcpt_utf8(const char *value, char to[PARAM_ORCPT_MAX + 1])
 	to[at] = '\0';
 	return beyond;
 }
+
+bool param_orcpt_of(const char *address, char to[PARAM_ORCPT_MAX + 1])
+{
+	struct buf text = {0};
+	buf_puts(&text, "utf-8;");
+	for (const char *c = address; *c; c++)
+		buf_printf(&text, strchr(" \\+=", *c) ? "\\x{%02X}" : "%c", *c);
+	bool good = param_orcpt_utf8(buf_cstr(&text), to);
+	buf_fini(&text);
+	return good;
+}
+
+bool param_orcpt_octets(const char *value, char to[PARAM_ORCPT_MAX + 1])
+{
+	static const char type[] = "rfc822;";
+	const size_t len = sizeof type - 1;
+	char address[PARAM_ORCPT_MAX + 1];
+	if (!value || strncasecmp(value, type, len) != 0)
+		return false;
+	value += len;
+	return xtext_decode_utf8(value, strlen(value), address, sizeof address) &&
+	       param_orcpt_of(address, to);
+}

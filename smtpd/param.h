@@ -62,4 +62,10 @@ bool param_orcpt_utf8(const char *value, char to[PARAM_ORCPT_MAX + 1]);
 /* RFC 6533 3: an address of the type utf-8 may hold characters beyond ASCII. They are written as
  * \x{...}, which any host may be given. False: there are none, or it is none, or too long. */
 
+bool param_orcpt_of(const char *address, char to[PARAM_ORCPT_MAX + 1]);
+/* In that form for an address beyond ASCII. False: it is too long. */
+
+bool param_orcpt_octets(const char *value, char to[PARAM_ORCPT_MAX + 1]);
+/* Postfix has such an address as rfc822, with the octets of its UTF-8 in xtext. In that form instead, too, likewise. */
+
 #endif

@@ -4,6 +4,7 @@
  *	parameters = NOTIFY=NEVER / ( SUCCESS / FAILURE / DELAY ) *( "," ... )
  *		     ORCPT=addr-type ";" xtext		RFC 3461
  *		     ORCPT="utf-8;" UTF-8		RFC 6533 3, of other mail, too
+ *		     ORCPT="rfc822;" UTF-8 in xtext	as Postfix has it
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -33,7 +34,8 @@ enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
 
 static bool take_orcpt(struct rcpt_wanted *w, const char *value)
 {
-	bool beyond = param_orcpt_utf8(value, w->orcpt_ascii);
+	bool beyond = param_orcpt_utf8(value, w->orcpt_ascii) ||
+		      param_orcpt_octets(value, w->orcpt_ascii);
 	w->orcpt = beyond ? w->orcpt_ascii : value;
 	return param_orcpt(w->orcpt);
 }

@@ -7,6 +7,8 @@ import pytest
 
 from lab.config import Config
 from lab.load import Load, token
+from lab.net import LOOPBACK
+from lab.smtp import Client
 
 COUNT = 200
 
@@ -44,6 +46,20 @@ def test_postfix_relays_every_message_through_us_once(lab):
     relay.wait_event("done", 60, count=COUNT)
     _check(sink, taken)
     assert "status=sent (250 2.0.0 Ok: queued as " in postfix.log()
+
+
+@pytest.mark.seconds(180)
+def test_postfix_relays_to_international_recipients_through_us(lab):
+    """It names the original recipient in a form of its own."""
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    postfix = lab.postfix(next_hop=relay.port, settings={"smtputf8_enable": "yes"})
+    with Client(LOOPBACK, postfix.port) as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["grüße@dest.test"], mail_params=" SMTPUTF8")
+    message = sink.wait_messages(1)[0]
+    assert message.recipients == ["grüße@dest.test"]
+    assert message.recipient_params["grüße@dest.test"]["ORCPT"] == r"utf-8;gr\x{FC}\x{DF}e@dest.test"
 
 
 @pytest.mark.seconds(180)

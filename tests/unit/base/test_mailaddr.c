@@ -227,6 +227,12 @@ static void xtext_is_decoded_and_encoded(void **state)
 					  "+2b", "+",	"+2",  "a=b", "a b", "a\x80"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_false(xtext_decode(bad[i], strlen(bad[i]), to, sizeof to));
+	assert_false(xtext_decode("+C3+A9", 6, to, sizeof to));
+	assert_true(xtext_decode_utf8("+C3+A9a", 7, to, sizeof to));
+	assert_string_equal(to, "\xc3\xa9"
+				"a");
+	assert_false(xtext_decode_utf8("+C3a", 4, to, sizeof to));
+	assert_false(xtext_decode_utf8("+C3+A9+0D", 9, to, sizeof to));
 	assert_true(xtext_decode("1234", 4, to, 5));
 	assert_false(xtext_decode("12345", 5, to, 5));
 }

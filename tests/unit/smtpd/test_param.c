@@ -158,6 +158,15 @@ static void an_original_recipient_beyond_ascii_is_written_in_ascii(void **state)
 	assert_true(param_orcpt(to));
 	assert_false(param_orcpt_utf8("utf-8;a@x.test", to)); /* as it is */
 	assert_false(param_orcpt_utf8("rfc822;\xc3\xa9@x.test", to));
+	assert_true(param_orcpt_octets("RFC822;+C3+A9+2Ba@x.test", to));
+	assert_string_equal(to, "utf-8;\\x{E9}\\x{2B}a@x.test");
+	assert_true(param_orcpt(to));
+	assert_false(param_orcpt_octets("rfc822;a+2Bb@x.test", to)); /* as it is */
+	assert_false(param_orcpt_octets("rfc822;+C3@x.test", to));
+	assert_false(param_orcpt_octets("rfc822;+C3+A9+00@x.test", to));
+	assert_false(param_orcpt_octets("rfc822;+C3+A9+7F@x.test", to));
+	assert_false(param_orcpt_octets("utf-8;+C3+A9@x.test", to));
+	assert_false(param_orcpt_octets(NULL, to));
 	assert_false(param_orcpt_utf8("utf-8;\xc3@x.test", to));
 	assert_false(param_orcpt_utf8(NULL, to));
 	strcpy(value, "utf-8;");
