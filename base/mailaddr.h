@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MAILADDR_LOCAL_MAX = 64, MAILADDR_DOMAIN_MAX = 255, MAILADDR_MAX = 330 };
+/* A local part may have 64 octets everywhere, and as many as a path has room for here: RFC 5321 4.5.3.1 wants no limits
+ * where there need be none, and senders that name each recipient in their address use more. */
+enum { MAILADDR_LOCAL_MAX = 252, MAILADDR_DOMAIN_MAX = 255, MAILADDR_MAX = 330 };
 
 enum mailaddr_result {
 	MAILADDR_OK,

@@ -123,13 +123,14 @@ static void lengths_are_legal_up_to_their_limits(void **state)
 {
 	(void)state;
 	char text[600], part[400];
-	for (int n = 64; n <= 65; n++) {
-		sprintf(text, "<%s@b.test>", fill(part, 'l', n));
-		assert_int_equal(path(text, false),
-				 n == 64 ? MAILADDR_OK : MAILADDR_LOCAL_TOO_LONG);
-		sprintf(text, "<\"%s\"@b.test>", fill(part, ' ', n - 2));
-		assert_int_equal(path(text, false),
-				 n == 64 ? MAILADDR_OK : MAILADDR_LOCAL_TOO_LONG);
+	for (int n = MAILADDR_LOCAL_MAX; n <= MAILADDR_LOCAL_MAX + 1; n++) {
+		bool fits = n == MAILADDR_LOCAL_MAX;
+		sprintf(text, "<%s@b>", fill(part, 'l', n));
+		assert_int_equal(path(text, false), fits ? MAILADDR_OK : MAILADDR_LOCAL_TOO_LONG);
+		sprintf(text, "<\"%s\"@b>", fill(part, ' ', n - 2));
+		assert_int_equal(path(text, false), fits ? MAILADDR_OK : MAILADDR_LOCAL_TOO_LONG);
+		sprintf(text, "<%s@bb>", fill(part, 'l', MAILADDR_LOCAL_MAX));
+		assert_int_equal(path(text, false), MAILADDR_DOMAIN_TOO_LONG); /* than a path */
 	}
 	for (int n = 63; n <= 64; n++) {
 		sprintf(text, "<a@%s.test>", fill(part, 'd', n));
