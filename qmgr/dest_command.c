@@ -71,6 +71,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 {
 	const struct conf_transport *t = s->queue.transport->settings;
 	*to = (struct dest_site){
+		.key = mem_strdup(s->key),
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
 		.source = mem_strdup(source_name(s)),
@@ -368,6 +369,7 @@ void dest_command_free(struct dest_command **cp)
 		return;
 	for (int i = 0; i < c->nsite; i++) {
 		fini_hosts(c->site[i].host, c->site[i].nhost);
+		free(c->site[i].key);
 		free(c->site[i].name);
 		free(c->site[i].transport);
 		free(c->site[i].provider);

@@ -50,6 +50,7 @@ struct dest_host {
 enum { DEST_DOMAINS_MOST = 100 }; /* of a site, where all sites are listed */
 
 struct dest_site {
+	char *key; /* tells it from others of its name: site_name.h */
 	char *name, *transport;
 	char *provider;	    /* whose its hosts are; or NULL */
 	char *source;	    /* where its connections come from; or NULL */

@@ -43,6 +43,7 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	struct explain_row *row = add_row(x, CONSTRAINT_IDLE, 0);
 	row->of = s;
 	row->site = mem_strdup(s->name);
+	row->key = mem_strdup(s->key);
 	row->transport = mem_strdup(s->queue.transport->title);
 	row->source = mem_strdup(source_name(s));
 	row->provider = s->provider ? mem_strdup(s->provider->name) : NULL;

@@ -23,6 +23,7 @@ struct explain_row {
 	enum constraint constraint;
 	const void *of;		/* the scheduler's own, for it alone to look at */
 	char *site, *transport; /* or NULL */
+	char *key;		/* of the site: site_name.h; or NULL */
 	char *provider;		/* of the site; or NULL */
 	char *source;		/* likewise: where its connections come from */
 	char *login_hop; /* the next hop, as in credentials, whose host refuses our login; or NULL */

@@ -34,6 +34,7 @@ void explain_question_free(struct explain_question **xp)
 		return;
 	for (int i = 0; i < x->nrow; i++) {
 		free(x->row[i].site);
+		free(x->row[i].key);
 		free(x->row[i].transport);
 		free(x->row[i].provider);
 		free(x->row[i].source);

@@ -108,6 +108,7 @@ static void copy_site(struct snapshot_site *to, const struct site *s, int64_t no
 {
 	int64_t until_ms = site_down_until_ms(s);
 	*to = (struct snapshot_site){
+		.key = mem_strdup(s->key),
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
 		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
@@ -193,6 +194,7 @@ struct snapshot *snapshot_new(struct loop *reply_to, void *owner)
 
 static void fini_site(struct snapshot_site *s)
 {
+	free(s->key);
 	free(s->name);
 	free(s->transport);
 	free(s->provider);

@@ -33,6 +33,7 @@ enum {
 };
 
 struct snapshot_site {
+	char *key; /* tells it from others of its name: site_name.h */
 	char *name, *transport;
 	char *provider;	   /* or NULL */
 	const char *state; /* alive, dead, out, refused, paced, limited, suspended */

@@ -23,7 +23,7 @@ enum {
 
 struct reasons_question {
 	struct http_sampling sampling; /* first */
-	char *site, *transport;	       /* or NULL: of all */
+	char *site, *transport, *key;  /* or NULL: of all */
 	struct reasons_filter filter;
 	struct reasons *reasons;
 	int next, explained; /* row */
@@ -41,6 +41,7 @@ static void free_question(void *own)
 	struct reasons_question *q = own;
 	free(q->site);
 	free(q->transport);
+	free(q->key);
 	free_names(q->filter.peer, q->filter.npeer);
 	free_names(q->filter.domain, q->filter.ndomain);
 	http_sampling_fini(&q->sampling);
@@ -150,7 +151,8 @@ static void take_site(struct asker *asker, struct note *note)
 	struct dest_command *c = (struct dest_command *)note;
 	if (http_look_back(k)) {
 		struct reasons_question *q = k->own;
-		const struct dest_site *s = http_sampling_want_site(&q->sampling, c, q->transport);
+		const struct dest_site *s =
+			http_sampling_want_site(&q->sampling, c, q->transport, q->key);
 		if (s)
 			learn_peers(q, s);
 		if (!s)
@@ -184,10 +186,12 @@ void http_ask_reasons(struct http_ask *a)
 {
 	static const struct look_kind kind = {begin_reasons, free_question};
 	const char *site = http_ask_value(a, "site"), *transport = http_ask_value(a, "transport");
+	const char *key = http_ask_value(a, "key");
 	struct reasons_question *q = mem_zalloc(sizeof *q);
-	char *key = mem_printf("reasons %s\n%s", site, transport);
+	char *asked = mem_printf("reasons %s\n%s\n%s", site, transport, key);
 	q->site = *site ? mem_strdup(site) : NULL;
 	q->transport = mem_strdup(transport);
-	http_look_want(a, key, &kind, q);
-	free(key);
+	q->key = mem_strdup(key);
+	http_look_want(a, asked, &kind, q);
+	free(asked);
 }

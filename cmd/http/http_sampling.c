@@ -32,19 +32,22 @@ void http_sampling_ask(struct http_look *k)
 	http_look_post(k, spool_loop(k->http->spool), &c->note, take_part);
 }
 
-static const struct dest_site *site_of(const struct dest_command *c, const char *transport)
+static const struct dest_site *site_of(const struct dest_command *c, const char *transport,
+				       const char *key)
 {
 	for (int i = 0; i < c->nsite; i++)
 		if (strcmp(c->site[i].name, c->name) == 0 &&
-		    (!*transport || strcmp(c->site[i].transport, transport) == 0))
+		    (!*transport || strcmp(c->site[i].transport, transport) == 0) &&
+		    (!*key || strcmp(c->site[i].key, key) == 0))
 			return &c->site[i];
 	return NULL;
 }
 
 const struct dest_site *http_sampling_want_site(struct http_sampling *s,
-						const struct dest_command *c, const char *transport)
+						const struct dest_command *c, const char *transport,
+						const char *key)
 {
-	const struct dest_site *found = site_of(c, transport);
+	const struct dest_site *found = site_of(c, transport, key);
 	if (!found)
 		return NULL;
 	s->sample->site = found->number;

@@ -23,9 +23,9 @@ struct http_sampling {
 
 void http_sampling_ask(struct http_look *);
 const struct dest_site *http_sampling_want_site(struct http_sampling *, const struct dest_command *,
-						const char *transport);
+						const char *transport, const char *key);
 /* Before it is asked: mail that was deferred for the site that the command has found, and mail for the domains that lead there; of this
- * transport, or "". NULL: there is no such site. */
+ * transport and with this key, or "". NULL: there is no such site. */
 
 bool http_sampling_wants_none(const struct dest_site *);
 /* The queue knows of no mail for it, and would be asked for all mail. */

@@ -26,8 +26,8 @@ struct search {
 	char *words;
 	char *address;	    /* that the words are, as name_key.h has it; or NULL */
 	const char *domain; /* in words, or NULL */
-	char *site, *transport;
-	char *flow, *login;		  /* "": any; likewise of the two before */
+	char *site, *transport, *key;
+	char *flow, *login;		  /* "": any; likewise of the three before */
 	char folded[USERS_LOGIN_MAX + 1]; /* the login as envelopes have it; "": it is none */
 	unsigned queues;		  /* 0: any */
 	uint64_t after;			  /* the last message of the page before */
@@ -43,6 +43,7 @@ static void free_search(void *own)
 	free(q->address);
 	free(q->site);
 	free(q->transport);
+	free(q->key);
 	free(q->flow);
 	free(q->login);
 	free(q);
@@ -151,7 +152,8 @@ static void take_site(struct asker *asker, struct note *note)
 	struct dest_command *c = (struct dest_command *)note;
 	if (http_look_back(k)) {
 		struct search *q = k->own;
-		const struct dest_site *s = http_sampling_want_site(&q->sampling, c, q->transport);
+		const struct dest_site *s =
+			http_sampling_want_site(&q->sampling, c, q->transport, q->key);
 		buf_puts(&k->out, "]");
 		if (!s)
 			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
@@ -216,6 +218,7 @@ static struct search *search_of(const struct http_ask *a, const char **why)
 	q->address = at && at > words ? name_key(words) : NULL;
 	q->site = mem_strdup(http_ask_value(a, "site"));
 	q->transport = mem_strdup(http_ask_value(a, "transport"));
+	q->key = mem_strdup(http_ask_value(a, "key"));
 	q->flow = mem_strdup(http_ask_value(a, "flow"));
 	q->login = mem_strdup(http_ask_value(a, "login"));
 	if (!users_folded(q->login, q->folded))
@@ -240,8 +243,8 @@ void http_ask_search(struct http_ask *a)
 		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, why);
 		return;
 	}
-	char *key = mem_printf("search %s\n%u\n%s\n%s\n%s\n%s\n%" PRIu64, q->words, q->queues,
-			       q->site, q->transport, q->flow, q->login, q->after);
+	char *key = mem_printf("search %s\n%u\n%s\n%s\n%s\n%s\n%s\n%" PRIu64, q->words, q->queues,
+			       q->site, q->transport, q->key, q->flow, q->login, q->after);
 	http_look_want(a, key, &kind, q);
 	free(key);
 }

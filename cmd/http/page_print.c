@@ -76,6 +76,7 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	buf_puts(to, "{");
 	json_put_text(to, "site", s->name);
 	json_put_text(to, "transport", s->transport);
+	json_put_text(to, "key", s->key);
 	json_put_text(to, "provider", s->provider);
 	json_put_text(to, "state", s->state);
 	json_put_number(to, "window", s->window);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 11, NAME = 120 };
+enum { FIELDS = 12, NAME = 120 };
 
 void top_look_init(struct top_look *l)
 {
@@ -84,8 +84,7 @@ double top_look_mean(const struct top_look *l, const struct top_look *before, co
 static const struct top_site *same_site(const struct top_look *l, const struct top_site *s)
 {
 	for (int i = 0; i < l->nsite; i++)
-		if (strcmp(l->site[i].name, s->name) == 0 &&
-		    strcmp(l->site[i].transport, s->transport) == 0)
+		if (strcmp(l->site[i].key, s->key) == 0)
 			return &l->site[i];
 	return NULL;
 }
@@ -111,6 +110,7 @@ static void add_site(struct top_look *l, char *line)
 						.deferred = atoll(field[8]),
 						.replies = atoll(field[9]),
 						.last = field[10],
+						.key = field[11],
 						.rate = -1};
 }
 

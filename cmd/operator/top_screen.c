@@ -83,7 +83,9 @@ static int by_order(const void *x, const void *y)
 		way = compare_descending((double)a->deferred, (double)b->deferred);
 	else if (sorting == TOP_RATE)
 		way = compare_descending(a->rate, b->rate);
-	return way ? way : strcmp(a->name, b->name);
+	if (way == 0)
+		way = strcmp(a->name, b->name);
+	return way ? way : strcmp(a->key, b->key);
 }
 
 void top_screen_sort(const struct top_screen *s, struct top_look *l)

@@ -206,7 +206,8 @@ static int by_badness(const void *x, const void *y)
 		return bad_b - bad_a;
 	if (wait_a != wait_b)
 		return wait_a < wait_b ? 1 : -1;
-	return strcmp(a->name, b->name);
+	int way = strcmp(a->name, b->name);
+	return way ? way : strcmp(a->key, b->key);
 }
 
 void dest_print_sort(struct dest_command *c)
@@ -267,7 +268,7 @@ void dest_print_tabs(struct buf *to, const struct dest_command *c)
 			   s->waiting, s->deferred, s->verdicts);
 		if (s->last)
 			reply_words_put(to, s->last, false);
-		buf_puts(to, "\n");
+		buf_printf(to, "\t%s\n", s->key);
 	}
 }
 
@@ -488,6 +489,7 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	buf_puts(to, "{");
 	json_put_text(to, "site", s->name);
 	json_put_text(to, "transport", s->transport);
+	json_put_text(to, "key", s->key);
 	if (s->provider)
 		json_put_text(to, "provider", s->provider);
 	if (s->source) {

@@ -177,6 +177,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_id(to, "id", x->id);
 	json_put_text(to, "site", row->site);
 	json_put_text(to, "transport", row->transport);
+	json_put_text(to, "key", row->key);
 	json_put_text(to, "provider", row->provider);
 	json_put_text(to, "source", row->source);
 	json_put_text(to, "constraint", constraint_name(row->constraint));

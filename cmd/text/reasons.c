@@ -194,8 +194,9 @@ void reasons_add_active(struct reasons *r, const struct sample_row *row,
 	one.nrow = 1;
 	for (int i = 0; i < x->nrow; i++) {
 		one.row = &x->row[i];
-		const char *site = one.row->site ? one.row->site : "";
-		char *key = mem_printf("active %s %s", constraint_name(one.row->constraint), site);
+		const char *site = one.row->key ? one.row->key : one.row->site;
+		char *key = mem_printf("active %s %s", constraint_name(one.row->constraint),
+				       site ? site : "");
 		struct one_reason *of = get_reason(r, key);
 		free(key);
 		if (!of || !add_message(of, row))

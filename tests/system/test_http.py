@@ -246,6 +246,40 @@ def test_reasons_are_told_once_and_kept_for_a_while(served):
         assert _ask(served.http_port, f"/api/{nobody}")[0] == 404, nobody
 
 
+def test_destinations_of_one_name_are_told_apart_by_their_key(lab, tmp_path):
+    port = free_port()
+    sinks = [lab.sink(Rule("rcpt", f"451 4.2.1 by {name}")) for name in "ab"]
+    rows = [f"{name}@sender.test relay=[{LOOPBACK}]:{sink.port}" for name, sink in zip("ab", sinks)]
+    (tmp_path / "senders").write_text("\n".join(rows) + "\n")
+    config = Config({"http": f"{LOOPBACK}:{port}", "sender_routes": [str(tmp_path / "senders")]},
+                    queue={"minimal_backoff_time": "1h"}, transports={"smtp": {"destination_by": "recipient"}})
+    relay = lab.relay(config)
+    for name in "aab":
+        relay.send(f"{name}@sender.test", ["x@dest.test"])
+    relay.wait_event("deferred", count=3)
+    sites = wait_until(lambda: [site for site in map(json.loads, _get(port, "/api/dest").splitlines()) if site["deferred"]][1:]
+                       and [json.loads(line) for line in _get(port, "/api/dest").splitlines()], 60, "both to have mail")
+    assert [site["site"] for site in sites] == ["x@dest.test"] * 2 and len({site["key"] for site in sites}) == 2
+    for site, name in zip(sites, "ab"):
+        (says,) = {reason["text"] for reason in _object(port, "/api/reasons?" + urllib.parse.urlencode(_which(site)))["reasons"]}
+        assert says == f"4.2.1 by {name}", site
+    events = {site["key"]: site["deferred"] for site in _now(port)["worst"]}
+    assert events == {site["key"]: site["deferred"] for site in sites}
+    why = [json.loads(line) for line in _get(port, "/api/explain?site=x@dest.test").splitlines()]
+    assert {row["key"] for row in why} == set(events)
+
+
+def _which(site):
+    return {name: site[name] for name in ("site", "transport", "key")}
+
+
+def _now(port):
+    connection, reply = _events(port)
+    told = _event(reply, "now")
+    connection.close()
+    return told
+
+
 def test_search_finds_senders_and_recipients(served):
     port = served.http_port
     for words, found in (("later@dest.test", 1), ("LATER@dest.test", 1), ("from@sender.test", 2), ("sender.test", 2), ("dest.test", 1), ("x@dest.test", 0)):

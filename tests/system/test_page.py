@@ -275,6 +275,24 @@ def test_a_dead_destination_is_opened_and_the_commands_are_right(troubled, brows
     _quiet(browser)
 
 
+def test_destinations_of_one_name_have_a_row_and_a_view_each(lab, browser, tmp_path):
+    sinks = [lab.sink(Rule("rcpt", "451 4.2.1 later")) for _ in range(2)]
+    (tmp_path / "senders").write_text("".join(f"{name}@sender.test relay=[{LOOPBACK}]:{sink.port}\n" for name, sink in zip("ab", sinks)))
+    port = free_port()
+    config = Config({"http": f"{LOOPBACK}:{port}", "sender_routes": [str(tmp_path / "senders")]},
+                    queue={"minimal_backoff_time": "1h"}, transports={"smtp": {"destination_by": "recipient"}})
+    relay = lab.relay(config)
+    _send(relay, *[(f"{name}@sender.test", "x@dest.test") for name in "aab"])
+    _open(browser, f"http://{LOOPBACK}:{port}/")
+    wait_until(lambda: [row[4] for row in _rows(browser, "#sites")] == ["2", "1"], 60, "a row each")
+    for n, (deferred, sink) in enumerate(zip("21", sinks)):
+        _go(browser, "#/")
+        browser.run("document.querySelectorAll('#sites tbody tr')[arguments[0]].querySelector('a').click()", n)
+        _shows(browser, "#hosts", f"port {sink.port}")
+        _shows(browser, "#site-deferred", deferred)
+    _quiet(browser)
+
+
 def test_each_reason_is_there_once_with_its_oldest_message(troubled, browser):
     _open(browser, troubled.url)
     _shows(browser, "#reasons", "mailbox full")

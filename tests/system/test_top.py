@@ -125,8 +125,29 @@ def test_destinations_are_listed_worst_first_and_aligned(relay):
     assert 'rate="600/m"' in lines[1] and "refused the connection" in lines[0]
     assert len({line.index("window=") for line in lines}) == 1
     tabs = [line.split("\t") for line in relay.command("dest", "--tabs").stdout.splitlines()]
-    assert [row[0] for row in tabs] == [dead, later, taking] and {len(row) for row in tabs} == {11}
+    assert [row[0] for row in tabs] == [dead, later, taking] and {len(row) for row in tabs} == {12}
     assert [json.loads(line)["site"] for line in relay.command("dest", "--json").stdout.splitlines()][0] == dead
+
+
+def test_the_rate_of_a_destination_is_its_own_whoever_has_its_name(lab, tmp_path):
+    sinks = [lab.sink(Rule("rcpt", "451 4.2.1 Try later")) for _ in range(2)]
+    rows = [f"{name}@sender.test relay=[127.0.0.1]:{sink.port}" for name, sink in zip("ab", sinks)]
+    (tmp_path / "senders").write_text("\n".join(rows) + "\n")
+    config = Config({"sender_routes": [str(tmp_path / "senders")]}, queue=LATER, transports={"smtp": {"destination_by": "recipient"}})
+    relay = lab.relay(config)
+    for name in "aaab":
+        relay.send(f"{name}@sender.test", ["x@dest.test"])
+    relay.wait_event("deferred", count=4)
+    wait_until(lambda: [json.loads(line)["deferred"] for line in relay.command("dest", "--json").stdout.splitlines()] == [3, 1], 60, "both")
+    keys = [line.split("\t")[11] for line in relay.command("dest", "--tabs").stdout.splitlines()]
+    assert len(set(keys)) == 2 and all(str(sink.port) in key for sink, key in zip(sinks, keys)), keys
+    top = Terminal([binary(), "top", "-d", "200ms", "-c", relay.config_path], 16, 130)
+    top.frame("what takes time", "the first screen")
+    lines = top.frame("what takes time", "one after it")
+    top.press("q")
+    assert top.close() == 0
+    told = [line[2:].split() for line in lines if "x@dest.test" in line]
+    assert [(row[5], row[6]) for row in told] == [("3", "0"), ("1", "0")], lines
 
 
 def test_a_bare_number_is_seconds(relay):

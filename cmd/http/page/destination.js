@@ -7,10 +7,14 @@ import { reasonColumns, reasonRows } from "/overview.js";
 const LOOKS = 5;
 const REASONS_MS = 5000;
 
+// Those who have the address of before, without a key, are shown the first of that name.
+const isMeant = (query, { site, transport, key }) =>
+  site === query.get("site") && transport === query.get("transport") && (!query.has("key") || key === query.get("key"));
+
 let seen; // {key, looks: the newest few [{at_ms, replies}], reasons_ms}
 
 function open(query) {
-  const key = query.get("transport") + " " + query.get("site");
+  const key = query.toString();
   if (!seen || seen.key !== key) {
     seen = { key, looks: [], reasons_ms: 0 };
     hour.show([], Date.now());
@@ -135,7 +139,7 @@ function commands(site) {
 
 async function showHolds(query) {
   const { rows } = await askRows("/api/explain?site=" + encodeURIComponent(query.get("site")));
-  const mine = rows.filter((why) => why.site === query.get("site") && why.transport === query.get("transport"));
+  const mine = rows.filter((why) => isMeant(query, why));
   put("site-holds", mine.map((why) => why.says[0].toUpperCase() + why.says.slice(1) + ".").join(" "));
 }
 
@@ -148,7 +152,7 @@ async function showReasons(query) {
 async function refresh(query) {
   const of = seen;
   const { rows } = await askRows("/api/dest?name=" + encodeURIComponent(query.get("site")));
-  const site = rows.find((row) => row.site === query.get("site") && row.transport === query.get("transport"));
+  const site = rows.find((row) => isMeant(query, row));
   if (of !== seen) return;
   if (!site) throw new Error("No mail is known for it any more.");
   site.dead_in_ms = site.dead_for * 1000;

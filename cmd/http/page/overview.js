@@ -2,7 +2,7 @@
 
 import { Chart, ratesOf } from "/chart.js";
 import { address, aside, askObject, askRows, asOf, announce, byId, count, element, keyed, link, linkCount, many, micro, put, rate, replyWords, say, showState,
-         showTable, span } from "/parts.js";
+         showTable, siteValues, span } from "/parts.js";
 import { drainMs, siteTrouble } from "/trouble.js";
 
 const LOOKS = 300;
@@ -18,7 +18,7 @@ const NEWS_MS = 10000;
 const state = {
   looks: [],        // of the last half minute: {at_ms, received, sent, deferred}
   commits: [],      // {at_ms, count, messages, buckets}
-  sites: new Map(), // site and transport: [[at_ms, attempts, verdicts]]
+  sites: new Map(), // key of a site: [[at_ms, attempts, verdicts]]
   oldest: new Map(), // number of a site: its oldest deferred message
   flows: [],
   troubled: [],
@@ -139,7 +139,7 @@ function storm() {
 
 // What the rows below say of themselves; where none does, all of them together.
 function troubles() {
-  const said = state.troubled.slice(0, TROUBLED).map((site) => ["warn", site.site + ": " + site.trouble, "Look at it", address("destination", { site: site.site, transport: site.transport })]);
+  const said = state.troubled.slice(0, TROUBLED).map((site) => ["warn", site.site + ": " + site.trouble, "Look at it", address("destination", siteValues(site))]);
   return said.length ? said : storm();
 }
 
@@ -192,11 +192,11 @@ function showSituation(now) {
 // --- tables
 
 // From looks some seconds apart, so that a site with one message a second shows it.
-function siteRates(key, site, at_ms) {
-  const looks = state.sites.get(key) || [];
+function siteRates(site, at_ms) {
+  const looks = state.sites.get(site.key) || [];
   looks.push([at_ms, site.attempts, site.verdicts]);
   while (looks.length > 6) looks.shift();
-  state.sites.set(key, looks);
+  state.sites.set(site.key, looks);
   const [before_ms, attempts, verdicts] = looks[0];
   const each = (now, before) => (at_ms > before_ms ? Math.max(0, now - before) * 1000 / (at_ms - before_ms) : 0);
   return { attempt_rate: each(site.attempts, attempts), rate: each(site.verdicts, verdicts) };
@@ -215,11 +215,11 @@ function oldestOf(site) {
   return site.oldest_ms ? { ms: site.oldest_ms, id: null } : null;
 }
 
-const mailOf = (site, queue) => address("search", { queue, ...((site.domains && !site.domains_seen) || queue === "deferred" ? { site: site.site, transport: site.transport } : {}) });
+const mailOf = (site, queue) => address("search", { queue, ...((site.domains && !site.domains_seen) || queue === "deferred" ? siteValues(site) : {}) });
 
 const siteColumns = [
   { title: "Destination", look: "wide names", fill: (cell, site) => {
-    link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
+    link(cell, site.site, address("destination", siteValues(site)));
     aside(cell, [site.transport, domainWords(site)].filter(Boolean).join(", "));
   } },
   { title: "State", look: "wide text", fill: (cell, site) => {
@@ -250,8 +250,7 @@ function markTroubled(table, keys) {
 
 function showSites(now) {
   const rows = now.worst.map((site) => {
-    const key = site.transport + " " + site.site;
-    return { ...site, key, ...siteRates(key, site, now.at_ms), drain_ms: drainMs(site), trouble: siteTrouble(site, oldestOf(site)?.ms, now.at_ms) };
+    return { ...site, ...siteRates(site, now.at_ms), drain_ms: drainMs(site), trouble: siteTrouble(site, oldestOf(site)?.ms, now.at_ms) };
   });
   const known = new Set(rows.map((row) => row.key));
   for (const key of state.sites.keys()) if (!known.has(key)) state.sites.delete(key);
@@ -354,7 +353,7 @@ const tlsColumns = [
 
 const unprovenColumns = [
   { title: "Destination", look: "wide", fill: (cell, site) => {
-    link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
+    link(cell, site.site, address("destination", siteValues(site)));
     aside(cell, site.transport);
   } },
   { title: "Why", look: "wide text", fill: (cell, site) => say(cell, replyWords(site)) },
@@ -385,7 +384,7 @@ function showTls(tls) {
     + (failed.length ? " Besides, " + failed.join(", ") + "." : " None failed for TLS.") + expires);
   byId("tls-detail").hidden = !failed.length && !tls.unproven.length && !(certificates.length && certificates[0].left_s < EXPIRY_NEAR_S);
   showTable("tls", tlsColumns, all ? TLS_RESULTS.map(([name, words]) => ({ key: name, words, n: tls[name], all })) : []);
-  showTable("unproven", unprovenColumns, tls.unproven.map((site) => ({ ...site, key: site.transport + " " + site.site })));
+  showTable("unproven", unprovenColumns, tls.unproven);
   showTable("certificates", certificateColumns, certificates.map((one) => ({ ...one, key: one.file })));
 }
 
@@ -445,7 +444,7 @@ export function reasonRows(told) {
   const thinned = told.read < told.messages;
   return told.reasons.map((reason) => ({
     ...reason, thinned: thinned && reason.messages > 9,
-    key: reason.queue + " " + (reason.why ? reason.why.constraint + reason.why.site : reason.code + " " + (reason.text || "").replace(/\S*[\d@]\S*/g, "*")),
+    key: reason.queue + " " + (reason.why ? reason.why.constraint + (reason.why.key || reason.why.site) : reason.code + " " + (reason.text || "").replace(/\S*[\d@]\S*/g, "*")),
   }));
 }
 

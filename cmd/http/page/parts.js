@@ -146,6 +146,9 @@ export function address(view, values) {
   return "#/" + view + (query ? "?" + query : "");
 }
 
+// Which destination; its name alone may be that of another, too.
+export const siteValues = ({ site, transport, key }) => ({ site, transport, key });
+
 // --- states, in words
 
 function paceWords(site) {

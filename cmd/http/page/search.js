@@ -1,7 +1,7 @@
 // Mail by address or domain, and one message.
 
 import { reasonColumns, reasonRows } from "/overview.js";
-import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showTable, span, word } from "/parts.js";
+import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showTable, siteValues, span, word } from "/parts.js";
 
 const RECIPIENTS = 50;
 
@@ -9,7 +9,7 @@ const RECIPIENTS = 50;
 
 const siteColumns = [
   { title: "Destination", look: "wide", fill: (cell, site) => {
-    link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
+    link(cell, site.site, address("destination", siteValues(site)));
   } },
   { title: "Waiting", look: "n", fill: (cell, site) => say(cell, count(site.waiting)) },
   { title: "What holds its mail", look: "wide text", fill: (cell, site) => say(cell, site.says) },
@@ -27,7 +27,7 @@ const messageColumns = [
   { title: "Last reply", look: "wide text", fill: (cell, message) => say(cell, message.says || "none yet") },
 ];
 
-const FIELDS = ["q", "queue", "site", "transport", "flow", "login"];
+const FIELDS = ["q", "queue", "site", "transport", "key", "flow", "login"];
 
 // Of the address of a view those that are a question.
 function asked(query) {
@@ -82,7 +82,7 @@ function foundWords(query, told) {
 async function refreshSearch(query) {
   const after = query.get("after");
   const told = await askObject("/api/search?" + new URLSearchParams({ ...asked(query), ...(after ? { after } : {}) }));
-  showTable("found-sites", siteColumns, told.sites.map((site) => ({ ...site, key: site.transport + " " + site.site })));
+  showTable("found-sites", siteColumns, told.sites.map((site) => ({ ...site, key: site.key || "domain " + site.site })));
   byId("found-sites-card").hidden = told.sites.length === 0;
   showTable("found-reasons", reasonColumns, reasonRows(told));
   byId("found-reasons-card").hidden = told.reasons.length === 0;

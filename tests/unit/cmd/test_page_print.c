@@ -24,9 +24,10 @@ static void holds(struct buf *to, const char *part)
 static void sites_are_told_with_their_last_reply(void **state)
 {
 	(void)state;
-	char name[] = "mx.test", transport[] = "smtp", domain[] = "a.test";
+	char name[] = "mx.test", transport[] = "smtp", domain[] = "a.test", key[] = "smtp mx.test";
 	struct snapshot s = {.sites = 30, .dead = 1, .nsite = 2};
-	s.worst[0] = (struct snapshot_site){.name = name,
+	s.worst[0] = (struct snapshot_site){.key = key,
+					    .name = name,
 					    .transport = transport,
 					    .state = "dead",
 					    .busy = 3,
@@ -49,7 +50,7 @@ static void sites_are_told_with_their_last_reply(void **state)
 	page_print_now(&to, &now);
 	holds(&to, "\"hostname\":\"relay.test\"");
 	holds(&to, "\"sites\":30,\"dead\":1,\"worst\":[{\"site\":\"mx.test\",\"transport\":"
-		   "\"smtp\",\"provider\":null,"
+		   "\"smtp\",\"key\":\"smtp mx.test\",\"provider\":null,"
 		   "\"state\":\"dead\",\"window\":0,\"connections\":0,\"connecting\":0,\"busy\":3,"
 		   "\"waiting\":9,\"deferred\":70,\"attempts\":15,\"verdicts\":12,\"sent_lately\":"
 		   "4,\"deferred_lately\":0,"
