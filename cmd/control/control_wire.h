@@ -9,7 +9,7 @@
  * A first word --progress is no part of the request: the client shows frames for standard error
  * that begin with CR on one line of its terminal, each in place of the one before.
  *
- * One request a connection. For the order to stop, the relay closes the connection only when all
+ * One request a connection. For the orders to stop and to restart, the relay closes the connection only when all
  * of it has stopped.
  */
 #ifndef CMD_CONTROL_CONTROL_WIRE_H

@@ -114,14 +114,27 @@ void ending_fini(struct server *s)
 	timer_stop(&s->loop->timers, &s->ending.look);
 }
 
-static void answer_waiter(struct ending *e)
+static void waiter_gone(struct request *r)
+{
+	struct server *s = r->job;
+	s->ending.waiter = NULL;
+}
+
+static void let_wait(struct server *s, struct request *waiter)
+{
+	s->ending.waiter = waiter;
+	waiter->job = s;
+	waiter->gone = waiter_gone;
+}
+
+static void answer_waiter(struct ending *e, int status)
 {
 	struct request *r = e->waiter;
 	e->waiter = NULL;
 	if (!r)
 		return;
 	r->gone = NULL;
-	control_finish_last(r, STATUS_DONE);
+	control_finish_last(r, status);
 }
 
 static void close_relay(struct server *s)
@@ -132,9 +145,25 @@ static void close_relay(struct server *s)
 	qmgr_rest(s->qmgr);
 	e->state = ENDING_CLOSED;
 	e->closed_ms = clock_steady_ms();
-	answer_waiter(e);
+	answer_waiter(e, STATUS_DONE);
 	/* Not at once: the order may have come by the control socket, which is to be answered. */
 	look_again(s, LOOK_MS);
+}
+
+void ending_await_restart(struct server *s, struct request *waiter)
+{
+	assert(s->ending.restart && !s->ending.waiter);
+	let_wait(s, waiter);
+}
+
+void ending_answer_restart(struct server *s, bool comes)
+{
+	struct ending *e = &s->ending;
+	if (e->waiter && !comes)
+		control_complain(e->waiter,
+				 "sluice: the restart is called off, since the relay was "
+				 "told to stop meanwhile\n");
+	answer_waiter(e, comes ? STATUS_DONE : STATUS_REFUSED);
 }
 
 /* Whoever stops the relay on its way to its successor means that one too. */
@@ -145,6 +174,7 @@ static void call_off_restart(struct server *s)
 	log_event(LOG_LEVEL_INFO, "restart", "result", "called off", "reason",
 		  "the relay is to stop", NULL);
 	log_flush();
+	ending_answer_restart(s, false);
 }
 
 void ending_now(struct server *s)
@@ -159,12 +189,6 @@ void ending_now(struct server *s)
 		call_off_restart(s);
 	else
 		close_relay(s);
-}
-
-static void waiter_gone(struct request *r)
-{
-	struct server *s = r->job;
-	s->ending.waiter = NULL;
 }
 
 void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
@@ -187,15 +211,13 @@ void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
 		log_flush();
 	}
 	e->until_ms = most_ms ? clock_steady_ms() + most_ms : 0;
-	answer_waiter(e);
+	answer_waiter(e, STATUS_DONE);
 	if (e->state == ENDING_CLOSED) {
 		control_finish_last(waiter, STATUS_DONE);
 		return;
 	}
-	e->waiter = waiter;
+	let_wait(s, waiter);
 	e->told_ms = clock_steady_ms();
-	waiter->job = s;
-	waiter->gone = waiter_gone;
 	look_again(s, LOOK_MS);
 }
 

@@ -32,8 +32,9 @@ struct ending {
 	struct timer look;
 	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
 	int64_t told_ms;
-	int quiet;		/* looks in a row at which nothing was being worked on */
-	struct request *waiter; /* who asked for the drain, and is told how it goes; or NULL */
+	int quiet; /* looks in a row at which nothing was being worked on */
+	struct request *
+		waiter; /* who asked for the drain, and is told how it goes, or for the restart; or NULL */
 };
 
 void ending_init(struct server *);
@@ -44,5 +45,11 @@ void ending_drain(struct server *, int64_t most_ms, struct request *waiter);
 /* most_ms 0: however long it takes. waiter: is answered, at the end of the drain or at once. */
 
 bool ending_restart(struct server *, struct buf *says);
+
+void ending_await_restart(struct server *, struct request *waiter);
+/* After that: he is answered once it is known whether the restart comes about. */
+
+void ending_answer_restart(struct server *, bool comes);
+/* Nothing calls it off any more, or something has. */
 
 #endif

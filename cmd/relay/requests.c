@@ -64,7 +64,7 @@ static void handle_restart(struct server *s, struct request *r)
 		control_complain(r, "%s", buf_cstr(&says));
 	buf_fini(&says);
 	if (done)
-		control_finish_last(r, STATUS_DONE);
+		ending_await_restart(s, r);
 	else
 		control_finish(r, STATUS_REFUSED);
 }

@@ -117,7 +117,8 @@ static int run_server(struct conf *conf, char **argv)
 		server_look(s); /* at one that was caught before */
 	}
 	int *sockets, n = server_stop(s, &sockets);
-	bool restart = s->ending.restart;
+	bool restart = s->ending.restart && !is_to_end();
+	ending_answer_restart(s, restart);
 	unwatch_signals(s, &signals);
 	server_free(&s);
 	restart = restart && !is_to_end();

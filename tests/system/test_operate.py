@@ -333,13 +333,16 @@ def test_a_drain_ends_in_time_and_keeps_what_is_left(lab):
     assert relay.events("drain", result="out of time")
 
 
-def restarting(lab):
+def restarting(lab, order=None):
     """Return a relay on its way to its successor: for five seconds it waits for a host that has a message and does not answer it."""
     sink = lab.sink(Rule("end", delay=60, times=1))
     relay = lab.relay(Config().route_all_to(sink.port))
     relay.send()
     sink.wait_messages(1)  # its answer is waited for; else the successor would be who waits
-    relay.process.signal(signal.SIGUSR2)
+    if order:
+        order(relay)
+    else:
+        relay.process.signal(signal.SIGUSR2)
     relay.wait_event("restart")
     return relay
 
@@ -353,6 +356,23 @@ def test_a_stop_during_a_restart_stops_the_relay(lab, how):
         relay.process.signal(signal.SIGTERM)
     assert relay.wait_ended() == 0
     assert not accepts(relay.port)
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_who_ordered_a_restart_that_is_called_off_is_told_so(lab, how):
+    ordered = []
+
+    def order(relay):
+        ordered.append(subprocess.Popen([binary(), "restart", "-c", relay.config_path], stderr=subprocess.PIPE, text=True))
+
+    relay = restarting(lab, order)
+    if how == "stop":
+        assert relay.command("stop").returncode == 0
+    else:
+        relay.process.signal(signal.SIGTERM)
+    assert relay.wait_ended() == 0
+    _, said = ordered[0].communicate(timeout=30)  # who was not told waits for a minute
+    assert ordered[0].returncode == REFUSED and "called off" in said
 
 
 def test_a_drain_during_a_restart_is_to_be_asked_for_again(lab):
