@@ -153,7 +153,7 @@
 	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \
 	  "The longest time until the PROXY header must have come.")                                          \
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
-	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
+	  "Recipients of one message that comes by SMTP; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(duration, future_release_limit, "30d", 0, DAYS(365), RELOAD, "",                         \
 	  "How far ahead clients that may relay or log in can have a message sent, by FUTURERELEASE (HOLDFOR and HOLDUNTIL); 501 5.5.4 beyond it. 0: it is not offered.") \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \

@@ -102,13 +102,10 @@ static enum response take_recipient(const struct conf *c, struct alias_heard *he
 				    struct envelope *e, const struct line *l, uint8_t notify)
 {
 	struct mailaddr a;
-	int64_t limit = listener_of(c)->recipient_limit;
 	if (mailaddr_mailbox(l->value, l->len, true, &a) != MAILADDR_OK)
 		return RESPONSE_BAD_RECIPIENT;
 	if (policy_leads_here(&a))
 		return RESPONSE_LOOPBACK;
-	if (limit && e->nrcpt >= limit)
-		return RESPONSE_TOO_MANY_RECIPIENTS;
 	e->smtputf8 |= a.utf8;
 	return addressing_recipient(c, heard, e, a.text, notify, NULL, NULL);
 }

@@ -11,7 +11,8 @@
  *
  * Lines of the head end with LF. Whoever may write into the folder may have written this, so the
  * relay believes nothing of it; sendmail asks the same questions before it leaves a message there,
- * so that its user hears of what would be refused; but for tables, which it may not be able to read.
+ * so that its user hears of what would be refused; but for tables, which it may not be able to read. The listener's
+ * recipient_limit is about a transaction of SMTP, and bounds no message here.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Pure.

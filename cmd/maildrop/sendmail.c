@@ -144,7 +144,8 @@ static int submit_if_known(struct job *j, const struct submission *s)
 	return EX_TEMPFAIL;
 }
 
-/* A relay that is down, or has no room for another client, finds the message when it can. */
+/* A relay that is down, or has no room for another client or for all the recipients at once, finds the message when
+ * it can. */
 static int submit_or_leave(struct job *j, const struct submission *s)
 {
 	int status = submit_if_known(j, s);

@@ -3,11 +3,13 @@
 
 #include "cmd/maildrop/submit_talk.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 struct offers {
 	bool chunking, dsn, eightbit, size, smtputf8;
+	int recipients; /* of a transaction; 0: any number */
 };
 
 const struct conf_listener *submit_listener(const struct conf *c)
@@ -46,14 +48,32 @@ static bool needs_utf8(const struct submission *s)
 	return utf8;
 }
 
+static int recipients_at_once(const struct talk *t)
+{
+	static const char keyword[] = "LIMITS RCPTMAX=";
+	struct buf text = t->reply;
+	const char *at = strstr(buf_cstr(&text), keyword);
+	return at ? atoi(at + strlen(keyword)) : 0;
+}
+
 static int greet_relay(struct talk *t, const char *hostname, struct offers *o, struct buf *error)
 {
 	if (talk_read(t) != 220 || talk_say(t, "EHLO %s", hostname) != 250)
 		return put_refusal(t, EX_UNAVAILABLE, "the relay does not serve us", error);
 	*o = (struct offers){talk_offers(t, "CHUNKING"), talk_offers(t, "DSN"),
 			     talk_offers(t, "8BITMIME"), talk_offers(t, "SIZE"),
-			     talk_offers(t, "SMTPUTF8")};
+			     talk_offers(t, "SMTPUTF8"), recipients_at_once(t)};
 	return EX_OK;
+}
+
+/* The maildrop has no such limit, and there the message stays one: parts of it might be refused when others are sent. */
+static int judge_recipients(const struct submission *s, const struct offers *o, struct buf *error)
+{
+	if (o->recipients == 0 || s->to->n <= o->recipients)
+		return EX_OK;
+	buf_printf(error, "the relay takes no more than %d recipients at once by SMTP",
+		   o->recipients);
+	return EX_TEMPFAIL;
 }
 
 static int send_sender(struct talk *t, const struct submission *s, const struct offers *o,
@@ -144,6 +164,8 @@ int submit(const struct conf *c, const struct submission *s, struct buf *error)
 			   buf_cstr(&t.reply));
 	else
 		status = greet_relay(&t, *c->hostname ? c->hostname : "localhost", &o, error);
+	if (status == EX_OK)
+		status = judge_recipients(s, &o, error);
 	if (status == EX_OK)
 		status = send_sender(&t, s, &o, error);
 	if (status == EX_OK)

@@ -5,7 +5,7 @@
  *
  * THREAD     Main; it blocks, but not for ever.
  * ERRORS     An exit status of sysexits.h, and a sentence in error: EX_TEMPFAIL when the relay can
- *            not be reached, breaks off, or answers 4xx; EX_NOUSER, EX_DATAERR or EX_UNAVAILABLE
+ *            not be reached, breaks off, answers 4xx, or takes fewer recipients at once; EX_NOUSER, EX_DATAERR or EX_UNAVAILABLE
  *            for a recipient, content or anything else that it refuses for good.
  * SEE        RFC 5321; RFC 3030 (BDAT); RFC 3461 (NOTIFY, RET, ENVID).
  */
