@@ -145,30 +145,39 @@ void conf_unref(struct conf *c)
 		conf_free(c);
 }
 
-static void say_difference(const char *section, const struct conf_row *row, const void *old,
-			   const void *new, struct buf *to)
+static void put_fixed(const char *section, enum conf_kind kind, const void *from, struct buf *to)
 {
-	if (row->reload || conf_value_same(row, old, new))
-		return;
-	buf_printf(to, "%s%s%s: ", section, *section ? "." : "", row->name);
-	conf_value_print(row, old, to);
-	buf_puts(to, " becomes ");
-	conf_value_print(row, new, to);
-	buf_puts(to, " at the next start\n");
-}
-
-static void say_differences(const char *name, const struct conf_section *s, const void *old,
-			    const void *new, struct buf *to)
-{
-	for (int i = 0; i < s->nrow; i++)
-		say_difference(name, &s->row[i], conf_place(old, &s->row[i]),
-			       conf_place(new, &s->row[i]), to);
+	const struct conf_section *s = &conf_sections[kind];
+	for (int i = 0; i < s->nrow; i++) {
+		if (s->row[i].reload)
+			continue;
+		buf_printf(to, "%s%s%s", section, *section ? "." : "", s->row[i].name);
+		buf_append(to, "", 1);
+		conf_value_print(&s->row[i], conf_place(from, &s->row[i]), to);
+		buf_append(to, "", 1);
+	}
 }
 
 /* Settings in other sections take effect at once, all of them. */
-void conf_differences(const struct conf *old, const struct conf *new, struct buf *to)
+void conf_fixed(const struct conf *c, struct buf *to)
 {
-	say_differences("", &conf_sections[CONF_KIND_GLOBAL], old, new, to);
-	say_differences("cluster", &conf_sections[CONF_KIND_CLUSTER], &old->cluster, &new->cluster,
-			to);
+	put_fixed("", CONF_KIND_GLOBAL, c, to);
+	put_fixed("cluster", CONF_KIND_CLUSTER, &c->cluster, to);
+}
+
+void conf_differences(const struct buf *fixed, const struct conf *new, struct buf *to)
+{
+	struct buf changed = {0};
+	conf_fixed(new, &changed);
+	const char *old = buf_data(fixed), *end = old + buf_len(fixed), *now = buf_data(&changed);
+	while (old < end) {
+		const char *name = old;
+		old += strlen(old) + 1;
+		now += strlen(now) + 1;
+		if (strcmp(old, now) != 0)
+			buf_printf(to, "%s: %s becomes %s at the next start\n", name, old, now);
+		old += strlen(old) + 1;
+		now += strlen(now) + 1;
+	}
+	buf_fini(&changed);
 }

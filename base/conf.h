@@ -300,8 +300,11 @@ bool conf_print(const struct conf *, const char *name, struct buf *to);
  * so is looked for in all sections: minimal_backoff_time, port. False: no such name. The values can be
  * read back. */
 
-void conf_differences(const struct conf *old, const struct conf *new, struct buf *to);
-/* A line for each setting that differs and takes effect only at the next start. */
+void conf_fixed(const struct conf *, struct buf *to);
+/* The settings that take effect only at a start, each as its name, NUL, its value, NUL. */
+
+void conf_differences(const struct buf *fixed, const struct conf *new, struct buf *to);
+/* A line for each of those that differs. fixed: those of the start. */
 
 void conf_sample(struct buf *to);
 /* The text of etc/sluice.conf: every setting with its sentence and default. */

@@ -275,6 +275,7 @@ struct server *server_new(struct conf *conf, struct buf *error)
 {
 	struct server *s = mem_zalloc(sizeof *s);
 	s->conf = conf_ref(conf);
+	conf_fixed(conf, &s->fixed);
 	s->started_ms = clock_steady_ms();
 	s->loop = loop_new("main", receive_note, NULL, s);
 	ending_init(s);
@@ -410,5 +411,6 @@ void server_free(struct server **sp)
 		kept_text_fini(&s->kept[i]);
 	loop_free(&s->loop);
 	conf_unref(s->conf);
+	buf_fini(&s->fixed);
 	free(s);
 }

@@ -104,7 +104,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	log_set_level((enum log_level) new->log_level);
 	loop_turn_log_slower(new->log_slow);
 	descriptors_limit(new->descriptor_limit);
-	conf_differences(s->conf, new, says);
+	conf_differences(&s->fixed, new, says);
 	table_watch_start(s->tables, new);
 	certificate_watch_start(s->certificates, new);
 	milter_watch_start(s->filters, new);

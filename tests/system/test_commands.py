@@ -309,11 +309,18 @@ def test_reload_keeps_what_there_is_when_there_is_a_fault(lab):
 
 def test_reload_names_what_waits_for_a_restart(lab):
     relay = lab.relay()
+    runs = relay.config.settings["workers"]
     relay.config.settings["workers"] = 3
     relay.write_config()
     done = relay.command("reload")
     assert done.returncode == DONE and "workers" in done.stderr
     wait_until(lambda: "workers" in relay.log_text(), what="the warning in the log")
+    # As long as it waits, it is named; taken back, nothing waits.
+    assert "becomes 3" in relay.command("reload").stderr
+    relay.config.settings["workers"] = runs
+    relay.write_config()
+    done = relay.command("reload")
+    assert done.returncode == DONE and not done.stderr
 
 
 def test_stats_count(lab):
