@@ -187,6 +187,14 @@ void condition_clear_all(enum condition c)
 	pthread_mutex_unlock(&list.lock);
 }
 
+void conditions_end(void)
+{
+	pthread_mutex_lock(&list.lock);
+	while (list.n > 0)
+		end_row(&list.row[list.n - 1]);
+	pthread_mutex_unlock(&list.lock);
+}
+
 static void copy_rows(struct conditions *to, bool stopping)
 {
 	for (int i = 0; i < list.n; i++) {

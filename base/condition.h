@@ -119,6 +119,9 @@ void condition_turn(enum condition, bool on, const char *subject, const char *re
 
 void condition_clear_all(enum condition); /* nothing of this row's name, whatever the subject */
 
+void conditions_end(void);
+/* The relay ends, and nothing is known any more: who reads the log hears of no other end. A start looks anew. */
+
 bool condition_stops_mail(void); /* is there one now? */
 
 struct condition_row {

@@ -364,6 +364,7 @@ int server_stop(struct server *s, int **sockets)
 	dns_stop(s->dns);
 	control_close(
 		s->control); /* while the queue is locked: the next relay has a socket of that name */
+	conditions_end();
 	log_event(LOG_LEVEL_INFO, "stopped", NULL);
 	log_flush();
 	return smtpd_take_sockets(s->smtpd, sockets);

@@ -134,6 +134,19 @@ def test_a_filter_that_is_no_more_in_the_configuration_is_no_condition(lab, milt
     assert _names(relay) == []
 
 
+@pytest.mark.parametrize("how", ["stop", "restart"])
+def test_what_is_on_when_the_relay_ends_is_off_in_its_log(lab, milter, how):
+    milter.stop()
+    relay = _filtered(lab, milter)
+    relay.wait_event("condition", name="filter_away", state="on")
+    milter.start()
+    assert relay.command(how).returncode == 0
+    if how == "stop":
+        assert relay.wait_ended() == 0
+    relay.wait_event("stopped")
+    assert [event["state"] for event in relay.events("condition", name="filter_away")] == ["on", "off"]
+
+
 def _milter_rows(relay):
     done = relay.command("milter", "--json")
     return {row["milter"]: row for row in map(json.loads, done.stdout.splitlines())}
