@@ -123,20 +123,24 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 	verdict_unref(why);
 }
 
-static void read_suspended(struct destdb *db, const char *line, struct buf *room)
+/* False: one of them has ended, and the file is to say so. */
+static bool read_suspended(struct destdb *db, const char *line, struct buf *room)
 {
 	int64_t until_ms = fields_number(line, "until", room);
+	bool all = true;
 	for (int kind = 0; kind < SUSPEND_KIND_COUNT; kind++) {
 		const char *name =
 			fields_get(line, suspend_kind_name((enum suspend_kind)kind), room);
 		if (name)
-			suspend_begin(db, name, (enum suspend_kind)kind, until_ms);
+			all &= suspend_recall(db, name, (enum suspend_kind)kind, until_ms);
 	}
+	return all;
 }
 
 void destdb_read(struct destdb *db, const char *text)
 {
 	struct buf line, room;
+	bool current = true; /* all of it is on disk */
 	buf_init(&line);
 	buf_init(&room);
 	while (*text) {
@@ -151,10 +155,10 @@ void destdb_read(struct destdb *db, const char *text)
 		else if (strncmp(one, "site\t", 5) == 0 || strncmp(one, "provider\t", 9) == 0)
 			read_site(db, one, &room);
 		else if (strncmp(one, "suspended\t", 10) == 0)
-			read_suspended(db, one, &room);
+			current &= read_suspended(db, one, &room);
 		text += len + (text[len] == '\n');
 	}
 	buf_fini(&line);
 	buf_fini(&room);
-	db->learnt = false; /* all of it is on disk */
+	db->learnt = !current;
 }

@@ -97,6 +97,9 @@ bool suspend_begin(struct destdb *, const char *name, enum suspend_kind, int64_t
 /* until_ms: wall clock; 0: until it is resumed. False: it was suspended, and what was said last holds; or the time is
  * over. A name that means something else than before is suspended as that, and no more as what it meant. */
 
+bool suspend_recall(struct destdb *, const char *name, enum suspend_kind, int64_t until_ms);
+/* What was said before the start. False: its time was over meanwhile, and it ends now. */
+
 bool suspend_end(struct destdb *, const char *name);
 bool suspend_end_one(struct destdb *, const char *name, enum suspend_kind);
 /* False: nothing of this name is. The latter: of a kind that is named apart, a provider or a flow. */

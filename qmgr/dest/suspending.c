@@ -155,6 +155,18 @@ bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind, 
 	return news;
 }
 
+bool suspend_recall(struct destdb *db, const char *name, enum suspend_kind kind, int64_t until_ms)
+{
+	if (until_ms == 0 || until_ms > clock_wall_ms()) {
+		suspend_begin(db, name, kind, until_ms);
+		return true;
+	}
+	struct suspended *n = add_suspended(db, name, kind);
+	n->until_ms = until_ms;
+	end_one(db, n, "its time was over before this start");
+	return false;
+}
+
 /* Is it this name, or does it mean a site or host that this name means? */
 static bool suspension_means(const struct destdb *db, const struct suspended *n, const char *name)
 {

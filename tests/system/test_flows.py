@@ -8,11 +8,14 @@ import statistics
 import threading
 import time
 
+import pytest
+
 from lab import sasl
 from lab.config import Config
 from lab.load import Load
 from lab.net import longer, wait_until
 from lab.sink import Rule
+from lab.spool import crc32c
 
 CONTENT = b"Subject: one\r\n%sFrom: <a@b.test>\r\n\r\nHello.\r\n"
 
@@ -204,6 +207,33 @@ def test_what_waits_in_memory_leaves_when_its_flow_is_suspended(lab):
     relay.wait_event("flow", flow="red", state="resumed")
     relay.wait_event("sent", flow="red", count=20)
     assert len(sink.messages) == 21
+
+
+def _end_in_the_past(relay):
+    """What is suspended for some time, by the file that says so, has ended while the relay was away."""
+    path = pathlib.Path(relay.spool, "destdb")
+    text, changed = re.subn(rb"\buntil=[1-9]\d+", b"until=1", path.read_bytes())
+    assert changed == 1
+    text = text[:text.rindex(b"crc ")]
+    path.write_bytes(text + b"crc %08X\n" % crc32c(text))
+
+
+@pytest.mark.parametrize("words, event", [(("flow", "suspend", "red"), "flow"), (("dest", "suspend", "dest.test"), "site")])
+def test_what_waits_for_a_suspension_that_ends_while_the_relay_is_down_is_sent_at_the_start(lab, words, event):
+    _, relay = _relay(lab, flows=[])
+    relay.config.queue["minimal_backoff_time"] = "1h"
+    relay.write_config()
+    relay.command("reload")
+    assert relay.command(*words, "--for", "1h").returncode == 0
+    _send(relay, "x@other.test", b"red")
+    wait_until(lambda: _in_queue(relay, "deferred") == 1, what="it to be put off")
+    relay.stop()
+    _end_in_the_past(relay)
+    relay.start()
+    assert relay.wait_event(event, state="resumed")["reason"] == "its time was over before this start"
+    relay.wait_event("sent", flow="red")
+    relay.restart()
+    assert len(relay.events(event, state="resumed")) == 1
 
 
 def _in_queue(relay, queue):
