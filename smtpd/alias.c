@@ -209,7 +209,8 @@ static bool add_or_merge(struct envelope *e, const char *address, uint8_t notify
 {
 	struct recipient *there = envelope_find(e, address);
 	if (there) {
-		there->notify = both_wishes(there->notify, notify);
+		if (!added || !added->unsaid || there->copy)
+			there->notify = both_wishes(there->notify, notify);
 		there->copy = false;
 		note_again(added, (uint32_t)(there - e->rcpt));
 		return false;

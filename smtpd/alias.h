@@ -31,6 +31,7 @@ struct alias_added {
 	uint32_t from, to; /* those that are new */
 	uint32_t *again;   /* those that were there before */
 	uint32_t nagain;
+	bool unsaid; /* the asker's: nothing is wanted of reports, and who is there is reported as before */
 };
 
 void alias_added_fini(struct alias_added *);
@@ -39,7 +40,7 @@ enum response alias_add_recipient(const struct conf *, struct alias_heard *, str
 				  const char *address, uint8_t notify, const char *said,
 				  const char *orcpt, struct alias_added *);
 /* Add a recipient, or those that it stands for, each once: who is there already gets no other copy, and is reported
- * as much as either wish wants. said: what the client called it. orcpt may be NULL. added, cleared, is the
+ * as much as either wish wants, or as before (added->unsaid). said: what the client called it. orcpt may be NULL. added, cleared but for unsaid, is the
  * caller's to fini; or NULL. Without what was heard (NULL), servers count as having nothing. */
 
 enum alias_found { ALIAS_IS_NONE, ALIAS_IS_ONE, ALIAS_UNHEARD };

@@ -270,6 +270,8 @@ static void change_sender(struct filter_changes *f, const struct filter_change *
 	take_sender_parameters(c->text[1], e);
 }
 
+/* Where the filter says nothing of reports, that is no wish for them: RFC 3461 4.1 has those left out whom the sender
+ * wants to hear nothing of, and Postfix and sendmail keep what is there, too. */
 static void add_recipient(struct filter_changes *f, const struct filter_change *c, int turn)
 {
 	struct mailaddr a;
@@ -279,6 +281,7 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	struct alias_added added = {0};
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
+	added.unsaid = notify == 0;
 	enum response why =
 		addressing_recipient(f->conf, f->heard, e, a.text, notify, orcpt, &added);
 	if (why == RESPONSE_OK) {

@@ -15,6 +15,7 @@ from lab.config import Config
 from lab.milter import Milter, packet, texts
 from lab.net import wait_until
 from lab.proc import cpu_seconds, sanitized
+from lab.smtp import stuff
 
 CONTENT = b"From: <a@sender.test>\r\nTo: <b@dest.test>\r\nSubject: one\r\n two\r\nX-Same: 1\r\nX-Same: 2\r\n\r\nHello.\r\n.dot\r\n"
 REJECTED = "550 5.7.1 Command rejected"
@@ -800,6 +801,32 @@ def test_who_is_named_twice_is_there_once_and_goes_if_both_names_do(naming, chan
     relay.send(recipients=recipients)
     assert sorted(sink.wait_messages(before + 1)[-1].recipients) == left
     assert len(sink.messages) == before + 1
+
+
+@pytest.mark.parametrize("change, asked, left", [
+    # A filter that says nothing of reports wants none that the sender does not want.
+    (packet(b"+", texts("<x@dest.test>")), "NEVER", "NEVER"),
+    (packet(b"2", texts("<x@dest.test>", "")), "NEVER", "NEVER"),
+    (packet(b"+", texts("<sales@own.test>")), "NEVER", "NEVER"),
+    (packet(b"+", texts("<x@dest.test>")), "SUCCESS", "SUCCESS"),
+    # What it says is added to what the sender wants.
+    (packet(b"2", texts("<x@dest.test>", "NOTIFY=FAILURE")), "NEVER", "FAILURE"),
+    (packet(b"2", texts("<x@dest.test>", "NOTIFY=NEVER")), "SUCCESS", "SUCCESS"),
+])
+def test_a_filter_that_adds_who_is_there_leaves_what_the_sender_is_told(naming, change, asked, left):
+    relay, sink, filters = naming
+    filters[0].behave({"E": change + packet(m.CONTINUE)})
+    filters[1].behave()
+    before = len(sink.messages)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.command(f"RCPT TO:<x@dest.test> NOTIFY={asked}", 250)
+        client.command("DATA", 354)
+        client.send(stuff(CONTENT))
+        client.expect(250)
+    (message,) = sink.wait_messages(before + 1)[before:]
+    assert message.recipient_params["x@dest.test"]["NOTIFY"] == left
 
 
 def _full(name):
