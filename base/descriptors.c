@@ -28,12 +28,18 @@ static int64_t count_open(void)
 	return lowest < 0 ? 0 : lowest;
 }
 
-void descriptors_limit(int64_t limit)
+int64_t descriptors_of_system(void)
 {
 	struct rlimit system;
-	if (getrlimit(RLIMIT_NOFILE, &system) == 0 && system.rlim_cur != RLIM_INFINITY &&
-	    (limit == 0 || (rlim_t)limit > system.rlim_cur))
-		limit = (int64_t)system.rlim_cur;
+	bool bounded = getrlimit(RLIMIT_NOFILE, &system) == 0 && system.rlim_cur != RLIM_INFINITY;
+	return bounded ? (int64_t)system.rlim_cur : 0;
+}
+
+void descriptors_limit(int64_t limit)
+{
+	int64_t system = descriptors_of_system();
+	if (system > 0 && (limit == 0 || limit > system))
+		limit = system;
 	if (beside < 0) {
 		beside = count_open() - atomic_load(&taken_in_all);
 		beside = (beside > 0 ? beside : 0) + DESCRIPTORS_RESERVE;

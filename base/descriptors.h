@@ -42,6 +42,8 @@ enum {
 	DESCRIPTORS_PAUSE_MS = 250 /* until who was refused asks again */
 };
 
+int64_t descriptors_of_system(void); /* that this process may have open; 0: any number */
+
 void descriptors_limit(int64_t limit);
 /* Share out so many, or as many as the system gives where limit is 0 or more than that. First called
  * when all that stays open is open. Without a call nothing is refused. */

@@ -8,8 +8,11 @@
 #include "base/thread.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void before_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
 {
@@ -61,10 +64,23 @@ static void on_end(struct ev_loop *ev, ev_async *w, int revents)
 	ev_break(ev, EVBREAK_ALL);
 }
 
+/* libev aborts where it can't go on. Without descriptors that is no fault of the program's; all else is. */
+static void on_loop_fault(const char *what)
+{
+	bool none_left = errno == EMFILE || errno == ENFILE;
+	fprintf(stderr,
+		none_left ? "sluice: too few file descriptors (ulimit -n): %s: %s\n" : "%s: %s\n",
+		what, strerror(errno));
+	if (none_left)
+		_exit(EXIT_FAILURE);
+	abort();
+}
+
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
 	struct loop *l = mem_zalloc(sizeof *l);
+	ev_set_syserr_cb(on_loop_fault);
 	l->ev = ev_loop_new(EVFLAG_AUTO);
 	if (!l->ev) {
 		fprintf(stderr, "sluice: no event loop for thread %s\n", name);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice serve: run the relay in the foreground, until SIGTERM. */
+#include "base/descriptors.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/tls_keys.h"
 #include "cmd/cmd.h"
 #include "cmd/relay/handover.h"
@@ -11,6 +13,7 @@
 #include "cmd/relay/server.h"
 #include "cmd/relay/server_reload.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,9 @@ static const char usage[] =
 	"sluice restart.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
+
+/* Of the queue and the threads that there is one of; of the two kinds of workers. */
+enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_WORKER = 8 };
 
 struct signals {
 	ev_signal term, interrupt, hangup, restart;
@@ -128,6 +134,21 @@ static int run_server(struct conf *conf, char **argv)
 	return restart ? STATUS_REFUSED : STATUS_DONE;
 }
 
+/* What is told of one that is missing later is which it was, and not why. */
+static bool enough_descriptors(const struct conf *conf)
+{
+	int64_t most = descriptors_of_system();
+	int64_t least = START_DESCRIPTORS +
+			START_DESCRIPTORS_WORKER * (int64_t)thread_workers(conf->workers);
+	if (most == 0 || most >= least)
+		return true;
+	fprintf(stderr,
+		"sluice: this process may have only %" PRId64
+		" file descriptors (ulimit -Hn, LimitNOFILE), and needs %" PRId64 " to start\n",
+		most, least);
+	return false;
+}
+
 int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
@@ -143,7 +164,7 @@ int cmd_serve(int argc, char **argv)
 	handover_prepare();
 	umask(027);
 	privileges_raise_limits();
-	int status = run_server(conf, argv);
+	int status = enough_descriptors(conf) ? run_server(conf, argv) : STATUS_REFUSED;
 	conf_unref(conf);
 	return status;
 }

@@ -5,6 +5,7 @@ import contextlib
 import os
 import resource
 import socket
+import subprocess
 import time
 import urllib.request
 
@@ -14,6 +15,7 @@ from lab import received
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.proc import descriptors
+from lab.relay import binary
 from lab.smtp import Client, Closed
 
 
@@ -290,6 +292,22 @@ def test_two_thousand_idle_clients_take_little_memory_and_others_are_served(lab)
             client.close()
     with relay.client() as client:
         client.greet()
+
+
+@pytest.mark.parametrize("most", [10, 24, 48, 64, 79])
+def test_who_may_open_too_few_files_to_start_is_told_so(lab, most):
+    relay = lab.relay(start=False)
+    done = subprocess.run(["prlimit", f"--nofile={most}", binary(), "serve", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and f"may have only {most} file descriptors" in done.stderr, done
+
+
+@pytest.mark.parametrize("words, most", [(("sink",), 5), (("queue", "list"), 7)])
+def test_a_command_without_descriptors_for_its_loop_says_so(lab, words, most):
+    relay = lab.relay()
+    relay.stop()
+    options = ["-l", f"{LOOPBACK}:{free_port()}"] if words == ("sink",) else ["-c", relay.config_path]
+    done = subprocess.run(["prlimit", f"--nofile={most}", binary(), *words, *options], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode > 0 and "file descriptors" in done.stderr, done
 
 
 @pytest.mark.plain_only
