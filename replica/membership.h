@@ -5,6 +5,7 @@
  *	an epoch            yes, as epoch.h says      no                    no
  *	the same, drained   yes, as epoch.h says      the queue is put aside, and an empty one begins
  *	the same, left      yes, as epoch.h says      no                    yes
+ *	the same, retired   it waits, and from then on there is no epoch
  *
  * Whoever has had an epoch has a copy of its queue in NATS, and another node may adopt that at any time, under the name
  * which the queue had. Only a start under that name learns of it. What is half adopted is finished by a start with replication only.

@@ -232,13 +232,23 @@ bool node_row_is_right(struct node *n, const char *of, const struct roster_row *
 	return false;
 }
 
+/* What it has taken since it left is nobody else's, and goes on under another name. */
+static void leave_name(struct node *n, bool left)
+{
+	if (left && !life_write(n->conf->spool, &n->own))
+		wait_for(n, log_text("%s/node: %s", n->conf->spool, strerror(errno)));
+	else
+		wait_for(n, "this name is retired: set another one in cluster { name }");
+}
+
 static void try_to_start(struct node *n)
 {
 	struct roster_row *row = roster_find(&n->roster, n->name);
 	natsStatus s;
 	if (!node_row_is_right(n, n->name, row))
 		return;
-	if (epoch_is_left(row ? &row->is : NULL, &n->own))
+	bool left = epoch_is_left(row ? &row->is : NULL, &n->own);
+	if (left)
 		life_begin(&n->own);
 	enum epoch_start start = judge_start(n, row, &s);
 	n->doubts = false;
@@ -260,7 +270,7 @@ static void try_to_start(struct node *n)
 		end_life(n);
 		break;
 	case EPOCH_NEVER:
-		wait_for(n, "this name is retired: set another one in cluster { name }");
+		leave_name(n, left);
 		break;
 	}
 }

@@ -254,6 +254,33 @@ def test_the_queue_of_a_name_that_was_retired_meanwhile_is_put_aside(lab, nats):
     assert came(sink) == Counter(taken.keys())
 
 
+def test_who_had_left_takes_its_queue_to_another_name_when_the_old_one_is_retired(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "j1", "j2")
+    relay = nodes["j1"]
+    relay.stop()
+    assert relay.command("node", "leave").returncode == 0
+    configure(relay, "")
+    relay.start()
+    taken = take(relay, 2, 0)
+    relay.stop()
+    nodes.wait_adopted("j1")
+    assert nodes["j2"].command("node", "retire", "j1").returncode == 0
+    configure(relay, cluster(nats, sink, "j1"))
+    relay.start()
+    assert "is retired" in relay.wait_event("node", 60, state="waiting").keys["reason"]
+    relay.stop()
+    again = relay.command("node", "leave")
+    assert again.returncode == REFUSED and "this machine's alone" in again.stderr
+    configure(relay, cluster(nats, sink, "j3"))
+    relay.start()
+    relay.wait_event("node", 60, state="up", node="j3")
+    assert "-- 2 " in relay.command("queue", "list").stdout and not relay.events("node", state="put aside")
+    sink.behaviour.rules.clear()
+    empty(relay)
+    assert came(sink) == Counter(taken.keys())
+
+
 def test_a_node_that_can_not_note_its_next_epoch_waits_until_it_can(lab, nats):
     relay = nodes_of(lab, nats, lab.sink(), "i1", adopt_after="60s")["i1"]
     relay.stop()
