@@ -7,7 +7,6 @@
 #include "base/mem.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,9 +170,8 @@ void host_carried(struct host *h)
 const char *host_terms(const struct host *h)
 {
 	char where[ADDRESS_WHERE_MAX];
-	int address = snprintf(NULL, 0, "%s:%d", address_where(&h->address, where),
-			       address_port(&h->address));
-	assert((size_t)address < strlen(h->key));
+	size_t address = strlen(address_where(&h->address, where));
+	assert(address < strlen(h->key));
 	return h->key + address;
 }
 

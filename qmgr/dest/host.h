@@ -176,7 +176,7 @@ bool host_worked(struct host *, int64_t now_ms);
 void host_carried(struct host *); /* mail came to a verdict there */
 
 const char *host_terms(const struct host *);
-/* The part of its key behind its address: how a connection is made to it, and as whom. As long as the host. */
+/* The part of its key behind its address: its port, how a connection is made to it, and as whom. As long as the host. */
 
 int64_t host_pace_units(double rate);
 /* As it is kept, and told: a slow one is one unit, for 0 says that there is none. */

@@ -302,6 +302,13 @@ static void so_does_one_with_the_source_address_of_before(void **state)
 	is_given_anew();
 }
 
+static void so_does_one_to_the_port_of_before(void **state)
+{
+	(void)state;
+	begin_moved("", "transport smtp { port = 2525 }");
+	is_given_anew();
+}
+
 static void one_to_an_address_of_before_goes_on_where_nothing_else_has_changed(void **state)
 {
 	(void)state;
@@ -334,6 +341,7 @@ int main(void)
 		TEST(a_connection_to_a_backup_is_not_borrowed_while_a_better_host_is_in_service),
 		TEST(after_a_reload_that_demands_tls_one_to_an_address_of_before_ends),
 		TEST(so_does_one_with_the_source_address_of_before),
+		TEST(so_does_one_to_the_port_of_before),
 		TEST(one_to_an_address_of_before_goes_on_where_nothing_else_has_changed),
 	};
 	return RUN(tests);
