@@ -5,6 +5,7 @@
 #include "base/conf_scan.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/refs.h"
 #include "base/tables.h"
 
@@ -105,7 +106,7 @@ struct conf *conf_read_to_ask(const char *file, struct buf *errors)
 const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
 {
 	for (int i = 1; i < c->nflow; i++)
-		if (strcmp(c->flow[i].title, name) == 0)
+		if (name_key_fits(c->flow[i].title, name))
 			return &c->flow[i];
 	return &c->flow[0];
 }

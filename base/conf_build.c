@@ -76,7 +76,8 @@ static int count_blocks(const struct builder *b, int kind, const char *title)
 
 static void set_title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
-	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS || kind == CONF_KIND_DKIM;
+	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS ||
+		      kind == CONF_KIND_DKIM || kind == CONF_KIND_FLOW;
 	t->title = folded ? name_key(text) : mem_strdup(text);
 	t->line = line;
 	set_defaults(kind, t);

@@ -555,6 +555,10 @@ static void check_events(struct check *c)
 static void check_flow(struct check *c, struct conf_flow *w)
 {
 	const struct conf *f = c->conf;
+	for (const struct conf_flow *o = f->flow; o < w; o++)
+		if (strcmp(o->title, w->title) == 0)
+			FAULT(c, w, -1, w->line, "flow \"%s\" is already there, in line %d",
+			      w->title, o->line);
 	for (int i = 0; *w->transport && i < f->ntransport; i++)
 		if (strcmp(f->transport[i].title, w->transport) == 0)
 			w->by = &f->transport[i];

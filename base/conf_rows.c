@@ -117,7 +117,8 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 		 "the default, and what a section does not say. A message is of the flow that "
 		 "flow_header names; else that of the tables flows; else that of its login; else "
 		 "that of the domain of its sender, of \"<>\" for the null sender. Reports of the "
-		 "relay's own are of \"<reports>\"."},
+		 "relay's own are of \"<reports>\". Case does not matter, nor how a domain is "
+		 "spelled."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),

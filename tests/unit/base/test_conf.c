@@ -366,6 +366,21 @@ static void transports_and_flows_name_sources_with_weights(void **state)
 	conf_unref(c);
 }
 
+static void a_flow_has_its_section_however_either_is_spelled(void **state)
+{
+	(void)state;
+	struct conf *c = good("flow \"Shop.Example\" { weight = 2 }\nflow \"b\u00fccher.example\" "
+			      "{ weight = 3 }\n"
+			      "flow news { weight = 4 }\n");
+	assert_int_equal(conf_flow_find(c, "shop.example")->weight, 2);
+	assert_int_equal(conf_flow_find(c, "xn--bcher-kva.example")->weight, 3);
+	assert_int_equal(conf_flow_find(c, "News")->weight, 4);
+	assert_int_equal(conf_flow_find(c, "new")->weight, 1);
+	conf_unref(c);
+	wrong("flow news { weight = 2 }\nflow News { weight = 3 }\n", 2,
+	      "flow \"news\" is already there, in line 1");
+}
+
 static void tls_needs_a_certificate_and_its_key(void **state)
 {
 	(void)state;
@@ -594,6 +609,7 @@ int main(void)
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
+		cmocka_unit_test(a_flow_has_its_section_however_either_is_spelled),
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_tls_policy_that_is_none_is_a_fault),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
