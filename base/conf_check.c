@@ -52,21 +52,27 @@ static void check_masquerade(struct check *c)
 }
 
 /* RFC 5322 2.2. Without Received a loop would never be found. */
-static void check_dropped(struct check *c)
+static void check_removed(struct check *c, const char *setting, const void *place, int i,
+			  const char *field)
 {
-	const struct conf_list *l = &c->conf->drop_headers;
-	for (int i = 0; i < l->n; i++) {
-		char *line = mem_printf("%s:", l->item[i]);
-		size_t name = header_field_name(line, strlen(line));
-		if (name == 0 || name != strlen(l->item[i]))
-			FAULT(c, l, i, 1, "drop_headers: \"%s\" is not the name of a header field",
-			      l->item[i]);
-		else if (header_field_is(line, name, "Received"))
-			FAULT(c, l, i, 1,
-			      "drop_headers: without Received fields a loop of mail is never "
-			      "found");
-		free(line);
-	}
+	char *line = mem_printf("%s:", field);
+	size_t name = header_field_name(line, strlen(line));
+	if (name == 0 || name != strlen(field))
+		FAULT(c, place, i, 1, "%s: \"%s\" is not the name of a header field", setting,
+		      field);
+	else if (header_field_is(line, name, "Received"))
+		FAULT(c, place, i, 1, "%s: without Received fields a loop of mail is never found",
+		      setting);
+	free(line);
+}
+
+static void check_header(struct check *c)
+{
+	const struct conf *f = c->conf;
+	for (int i = 0; i < f->drop_headers.n; i++)
+		check_removed(c, "drop_headers", &f->drop_headers, i, f->drop_headers.item[i]);
+	if (*f->flow_header)
+		check_removed(c, "flow_header", &f->flow_header, -1, f->flow_header);
 }
 
 static bool is_mailbox(const char *text, bool utf8_allowed)
@@ -170,7 +176,7 @@ static void check_global(struct check *c)
 	check_networks(c, &f->xclient, 1);
 	check_tables(c);
 	check_masquerade(c);
-	check_dropped(c);
+	check_header(c);
 	check_report(c, &f->tls_report);
 	check_archive(c, &f->archive);
 	check_groups(c, &f->tls.groups);

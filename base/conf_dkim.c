@@ -35,9 +35,9 @@ static bool header_good(const char *name)
 {
 	size_t len = strlen(name);
 	char line[128];
-	if (len > 1 && name[len - 1] == '?')
+	if (len > 0 && name[len - 1] == '?')
 		len--;
-	if (len + 2 > sizeof line || strchr(name, ';'))
+	if (len == 0 || len + 2 > sizeof line || strchr(name, ';'))
 		return false;
 	memcpy(line, name, len);
 	line[len] = ':';

@@ -439,6 +439,7 @@ def test_check_warns_of_keys_that_all_may_read_and_of_short_ones(lab, small, tmp
         ('dkim "own.test" { selector = "s" }', "absolute path"), ('dkim "own.test" { key = "/x" }', "needs a selector"),
         ('dkim "no domain" { selector = "s"  key = "/x" }', "is not a domain"),
         ('dkim "own.test" { selector = "s"  key = "/x"  headers = { "a b" } }', "name of a header field"),
+        ('dkim "own.test" { selector = "s"  key = "/x"  headers = { "To", "?" } }', "\"?\" is not the name of a header field"),
         ('dkim "own.test" { selector = "s"  key = "/x" }\n' * 2, "already there, in line"),
     ]:
         relay.config.extra = text

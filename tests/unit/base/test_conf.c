@@ -304,6 +304,9 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("drop_headers = { \"Bcc:\" }\n", 1, "\"Bcc:\" is not the name of a header field");
 	wrong("drop_headers = { \"To\",\n\"\" }\n", 2, "is not the name of a header field");
 	wrong("drop_headers = { \"received\" }\n", 1, "a loop of mail is never found");
+	wrong("flow_header = \"X-Tenant:\"\n", 1,
+	      "\"X-Tenant:\" is not the name of a header field");
+	wrong("flow_header = \"Received\"\n", 1, "a loop of mail is never found");
 	wrong("dns {\n server = { \"ns.example.org\" } }\n", 2, "is no IP address");
 	wrong("transport t {\n source_address = \"eth0\" }\n", 2, "is no IP address");
 	wrong("transport t {\n helo = \"two names\" }\n", 2, "is not the name of a host");
