@@ -251,16 +251,25 @@ static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *sc
 	}
 }
 
+static const struct conf_head *find_head_before(const struct conf_scan *scan,
+						const struct conf_head *h)
+{
+	for (const struct conf_head *o = scan->head; o < h; o++)
+		if (strcmp(o->name, h->name) == 0 && strcmp(o->title, h->title) == 0)
+			return o;
+	return NULL;
+}
+
 /* Two sections of one name would silently become one. */
 static void check_heads(const struct conf_scan *scan)
 {
 	for (int i = 0; i < scan->nhead; i++) {
 		const struct conf_head *h = &scan->head[i];
-		int before = conf_scan_line(scan, h->name, h->title);
-		if (before < h->line && strcmp(h->name, REPEATED) != 0)
+		const struct conf_head *before = find_head_before(scan, h);
+		if (before && strcmp(h->name, REPEATED) != 0)
 			conf_fault(reading.faults, reading.file, h->line,
 				   "%s \"%s\" is already there, in line %d", h->name, h->title,
-				   before);
+				   before->line);
 	}
 }
 

@@ -267,6 +267,8 @@ static void sections_that_do_not_fit_together_are_said_with_their_line(void **st
 	(void)state;
 	wrong("listener a { }\n\nlistener a { }\n", 3, "already there, in line 1");
 	wrong("queue { }\nqueue { }\n", 2, "already there");
+	wrong("flow a { weight = 2 } flow a { rate = \"2/s\" }\n", 1,
+	      "flow \"a\" is already there, in line 1");
 	/* Those that stand for something in the parser, and others. */
 	wrong("listener \"a\\x1f99999999\" { }\n", 1, "a title must not have control characters");
 	wrong("\ndkim \"a.test\\x1f7\" { selector = s key = /k }\n", 2, "a title must not have");
