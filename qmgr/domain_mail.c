@@ -52,13 +52,36 @@ static bool site_is_routed_to(const struct route *route, const struct site *s, c
 	return *at == '\0';
 }
 
+static bool has_any(const struct peer *p, const char *domain)
+{
+	const struct envelope *env = p->job->work->envelope;
+	for (const struct list *l = p->entries.next; l != &p->entries; l = l->next) {
+		const struct entry *e = list_entry(l, struct entry, in_peer);
+		for (uint32_t i = 0; i < e->n; i++)
+			if (name_key_same(domain,
+					  mailaddr_domain(env->rcpt[e->recipient[i]].address)))
+				return true;
+	}
+	return false;
+}
+
+/* Mail that waits there, wherever the configuration sends such mail by now. */
+static bool site_has_any(const struct site *s, const char *domain)
+{
+	for (const struct list *l = s->queue.peers.next; l != &s->queue.peers; l = l->next)
+		if (has_any(list_entry(l, struct peer, in_queue), domain))
+			return true;
+	return false;
+}
+
 bool domain_mail_goes_to(const struct qmgr *q, const char *domain, const struct site *s)
 {
 	struct mailaddr a;
 	char *address = mem_printf("postmaster@%s", domain);
 	bool goes = site_serves_domain(q, s, domain) ||
 		    (mailaddr_mailbox(address, strlen(address), true, &a) == MAILADDR_OK &&
-		     site_is_routed_to(route_find(q->routes, "", address), s, domain));
+		     site_is_routed_to(route_find(q->routes, "", address), s, domain)) ||
+		    site_has_any(s, domain);
 	free(address);
 	return goes;
 }
@@ -98,19 +121,6 @@ void domain_mail_hold_entry(struct entry *e)
 		hold_recipients(e, domain, why);
 		verdict_unref(why);
 	}
-}
-
-static bool has_any(const struct peer *p, const char *domain)
-{
-	const struct envelope *env = p->job->work->envelope;
-	for (const struct list *l = p->entries.next; l != &p->entries; l = l->next) {
-		const struct entry *e = list_entry(l, struct entry, in_peer);
-		for (uint32_t i = 0; i < e->n; i++)
-			if (name_key_same(domain,
-					  mailaddr_domain(env->rcpt[e->recipient[i]].address)))
-				return true;
-	}
-	return false;
 }
 
 /* All of its entries leave; those that have other recipients come back, in their order. */

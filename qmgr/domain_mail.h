@@ -13,7 +13,8 @@
 struct qmgr;
 
 bool domain_mail_goes_to(const struct qmgr *, const char *domain, const struct site *);
-/* By MX, as far as it has been looked up, or by the configuration's route. */
+/* By MX, as far as it has been looked up, or by the configuration's route; or some waits there, by the route of its
+ * sender or one of before. */
 
 void domain_mail_hold(struct qmgr *, const char *domain);
 /* Mail that waits here for a connection goes back to the queue, without an attempt counted; on one it goes on. The
