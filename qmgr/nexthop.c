@@ -171,6 +171,15 @@ bool nexthop_moves(struct job *job, uint32_t recipient, const struct route *way,
 	return strcmp(is, n->source) != 0 && (!is_shut(n) || !is_named(job, is));
 }
 
+bool nexthop_has_left(struct job *job, uint32_t recipient, const struct route *way,
+		      const struct site *s)
+{
+	const struct nexthop *n = nexthop_of(job, recipient, way);
+	const char *is = source_name(s);
+	bool same = is && n->source ? strcmp(is, n->source) == 0 : is == n->source;
+	return same && nexthop_site(n) != s;
+}
+
 bool nexthop_known(const struct nexthop *n)
 {
 	return (n->elsewhere || n->way.queue) && !n->lacks && n->lookup.asking == 0 &&

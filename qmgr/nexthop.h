@@ -60,6 +60,9 @@ bool nexthop_moves(struct job *, uint32_t recipient, const struct route *, const
 /* The recipient is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among
  * those of its flow any more. */
 
+bool nexthop_has_left(struct job *, uint32_t recipient, const struct route *, const struct site *);
+/* From the source of the site, the recipient is to go elsewhere, or to where nobody knows yet. */
+
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 
 void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient, const struct route *);

@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/outcome.h"
@@ -13,6 +14,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where it names no transport but the default one, that of the flow carries it, whatever a provider wants. */
 const struct route *router_route(struct message *m, uint32_t recipient)
@@ -107,10 +109,17 @@ static bool move_to_transport(struct job *from, uint32_t recipient, struct trans
 	return true;
 }
 
+/* The one that the route names, if it is another than when the recipient was read; or that of its job. */
+static struct transport *named_transport(const struct job *job, const struct route *way)
+{
+	return way->named ? transport_get(job->transport->scheduler, way->by) : job->transport;
+}
+
 /* False: it needs a look-up, or room, and may not have that now. */
 static bool route_recipient(struct job *job, uint32_t recipient, const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
+	struct transport *by = named_transport(job, way);
 	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
 		router_end(m, recipient, way);
 		leave_router(job);
@@ -120,6 +129,8 @@ static bool route_recipient(struct job *job, uint32_t recipient, const struct ro
 		put_off_recipient(job, recipient);
 		return true;
 	}
+	if (by != job->transport)
+		return move_to_transport(job, recipient, by);
 	struct nexthop *n = nexthop_of(job, recipient, way);
 	if (nexthop_known(n) && n->elsewhere)
 		return move_to_transport(job, recipient, n->elsewhere);
@@ -154,21 +165,42 @@ void router_add(struct job *job, uint32_t recipient)
 	router_add_by(job, recipient, router_route(message_of_work(job->work), recipient));
 }
 
+/* Another transport carries such mail by now, by its route or since the provider of the site wants it. */
+static bool is_carried_elsewhere(const struct peer *p, const struct route *way)
+{
+	const struct provider *provider = site_of_queue(p->queue)->provider;
+	const struct conf_provider *wants = provider ? provider->settings : NULL;
+	const struct conf_transport *by = !way->named && wants && wants->by ? wants->by : way->by;
+	return strcmp(by->title, p->job->transport->title) != 0;
+}
+
 static bool is_to_move(const struct peer *p, uint32_t recipient)
 {
 	const struct route *way = router_route(message_of_work(p->job->work), recipient);
-	return nexthop_moves(p->job, recipient, way, site_of_queue(p->queue));
+	const struct site *s = site_of_queue(p->queue);
+	return way->action != ROUTE_DELIVER || is_carried_elsewhere(p, way) ||
+	       nexthop_moves(p->job, recipient, way, s) ||
+	       nexthop_has_left(p->job, recipient, way, s);
+}
+
+/* By way of the transport of its route, where the provider may want another once more. */
+static void route_recipient_anew(const struct peer *p, uint32_t recipient)
+{
+	struct job *job = p->job;
+	const struct route *way = router_route(message_of_work(job->work), recipient);
+	struct transport *by = transport_get(job->transport->scheduler, way->by);
+	job->routing++;
+	if (way->action != ROUTE_DELIVER || by == job->transport || !is_carried_elsewhere(p, way) ||
+	    !move_to_transport(job, recipient, by))
+		router_add(job, recipient);
 }
 
 /* The entry ends, and its recipients are as if they had just been read. */
 static void route_anew(struct peer *p)
 {
-	struct job *job = p->job;
 	struct entry *e = peer_drop(p);
-	for (uint32_t i = 0; i < e->n; i++) {
-		job->routing++;
-		router_add(job, e->recipient[i]);
-	}
+	for (uint32_t i = 0; i < e->n; i++)
+		route_recipient_anew(p, e->recipient[i]);
 	job_entry_done(e);
 }
 
@@ -186,7 +218,9 @@ void router_move(struct site *s)
 
 bool router_may_move(const struct entry *e)
 {
-	return is_to_move(e->peer, e->recipient[0]);
+	const struct peer *p = e->peer;
+	const struct route *way = router_route(message_of_work(p->job->work), e->recipient[0]);
+	return nexthop_moves(p->job, e->recipient[0], way, site_of_queue(p->queue));
 }
 
 static void forget_recipients(struct message *m)

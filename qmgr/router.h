@@ -35,7 +35,8 @@ void router_add_by(struct job *, uint32_t recipient, const struct route *);
 /* Route it: it has its entry, or waits. By: its route is what router_route() has just said. */
 
 void router_move(struct site *);
-/* Entries that wait there, and are to go from another source now, are routed anew. */
+/* Entries that wait there, and are to go from another source, by another transport or to another site now, are routed
+ * anew. */
 
 bool router_may_move(const struct entry *); /* in flight */
 /* Another source may be had for its mail. */

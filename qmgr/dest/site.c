@@ -124,6 +124,7 @@ void site_configure(struct site *s)
 	site_cap_rate(s);
 	if (!site_pace_wanted(s))
 		site_pace_forget(s);
+	s->moving = true;
 	site_touch(s);
 }
 

@@ -345,8 +345,6 @@ void source_configure(struct destdb *db)
 		if (o->settings)
 			pace_cap(&o->pace, &o->settings->rate, destdb_now_ms(db));
 	}
-	if (db->sources || c->nsource > 0)
-		have_moved(db, NULL, NULL);
 }
 
 static void source_free(struct destdb *db, struct source *o)

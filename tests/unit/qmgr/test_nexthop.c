@@ -145,8 +145,9 @@ static void what_a_destination_is_holds_from_the_reload_on(void **state)
 	(void)state;
 	static const char *const ways[] = {"domain", "recipient", "site"};
 	static const char *const names[] = {"one.test", "b@one.test", "mx.test"};
+	static const int questions[] = {1, 2, 1}, waiting[] = {2, 2, 4};
 	begin("");
-	send_mail(1, "a@one.test"); /* remains there, so that its next hop does */
+	send_mail(1, "a@one.test");
 	answer("one.test", one_host);
 	assert_int_equal(sites_named("mx.test"), 1);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -155,8 +156,9 @@ static void what_a_destination_is_holds_from_the_reload_on(void **state)
 		reload(text);
 		pass_time(6000);
 		send_mail(2 + i, "b@one.test");
-		answer("one.test", one_host);
-		assert_int_equal(site_named(names[i])->queue.waiting, i < 2 ? 1 : 2);
+		for (int n = 0; n < questions[i]; n++)
+			answer("one.test", one_host);
+		assert_int_equal(site_named(names[i])->queue.waiting, waiting[i]);
 	}
 }
 

@@ -290,19 +290,72 @@ static void a_reload_changes_limits_at_once(void **state)
 	assert_int_equal(opened.n, 4);
 }
 
-static void a_reload_changes_routes_for_mail_that_comes_after_it(void **state)
+static void a_reload_changes_routes_for_mail_that_waits_too(void **state)
 {
 	(void)state;
 	begin("");
 	send_mail(1, "x@a.test");
 	answer("a.test", one_host);
 	reload(relay);
-	send_mail(2, "x@a.test");
 	answer("relay.test", "0 relay.test 192.0.2.7");
+	send_mail(2, "x@a.test");
 	assert_int_equal(opened_to("mx.test"), 1);
-	assert_int_equal(opened_to("relay.test"), 1);
+	ready(open_to("mx.test"), 9);
+	assert_int_equal(given.n, 0);
 	ready(open_to("relay.test"), 9);
-	assert_int_equal(given.n, 1);
+	assert_int_equal(given.n, 2);
+	assert_int_equal(given_at(0)->id, 1);
+}
+
+/* All connections that were opened since. */
+static void ready_all(int before)
+{
+	assert_true(opened.n > before);
+	for (int i = before; i < opened.n; i++)
+		ready(open_at(i), 1);
+}
+
+/* The first is sent, and the second waits for the hour to pass. */
+static void begin_behind_a_rate(const char *settings)
+{
+	begin(settings);
+	send_mail(1, "x@a.test");
+	send_mail(2, "x@a.test");
+	while (questions.n > 0)
+		answer(((struct resolve *)questions.note[0])->name, one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(given.n, 0);
+}
+
+static void mail_that_waits_goes_by_the_transport_that_its_route_names_now(void **state)
+{
+	(void)state;
+	static const char settings[] =
+		"transport slow { destination_rate = \"1/h\" }"
+		"route \"*\" { transport = slow relay = { \"[r.test]:25\" } }";
+	begin_behind_a_rate(settings);
+	reload(settings);
+	assert_int_equal(questions.n, 0); /* where nothing has changed nothing moves */
+	int before = opened.n;
+	reload("route \"*\" { relay = { \"[r.test]:25\" } }"); /* its own is there no more */
+	answer("r.test", one_host);
+	ready_all(before);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void mail_that_waits_goes_by_the_transport_that_its_provider_wants_now(void **state)
+{
+	(void)state;
+	static const char settings[] = "transport slow { destination_rate = \"1/h\" }"
+				       "provider p { mx = { \"mx.test\" } transport = slow }";
+	begin_behind_a_rate(settings);
+	reload(settings);
+	assert_int_equal(questions.n, 0);
+	int before = opened.n;
+	reload("transport slow { destination_rate = \"1/h\" }");
+	answer("a.test", one_host);
+	ready_all(before);
 	assert_int_equal(given_at(0)->id, 2);
 }
 
@@ -388,7 +441,9 @@ int main(void)
 		TEST(a_connection_carries_no_more_bytes_than_pipeline_bytes),
 		TEST(messages_are_taken_in_the_order_of_their_arrival),
 		TEST(a_reload_changes_limits_at_once),
-		TEST(a_reload_changes_routes_for_mail_that_comes_after_it),
+		TEST(a_reload_changes_routes_for_mail_that_waits_too),
+		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
+		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
 		TEST(a_reload_with_more_room_gives_the_spool_more_credit),
 		TEST(records_that_nobody_needs_are_collected),
 		TEST(nothing_that_is_under_way_is_collected),
