@@ -65,7 +65,9 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
 		free(text);
 	}
 	const char *found = ascii ? ascii : good && buf_len(&labels) ? buf_cstr(&labels) : copy;
-	int len = snprintf(to, NAME_KEY_DOMAIN, "%s", found);
+	size_t wanted = strlen(found);
+	wanted -= wanted > 1 && found[wanted - 1] == '.';
+	int len = snprintf(to, NAME_KEY_DOMAIN, "%.*s", (int)wanted, found);
 	buf_fini(&labels);
 	idn2_free(ascii);
 	free(copy);
@@ -78,7 +80,7 @@ static void put_word(struct buf *to, const char *word)
 	char ascii[NAME_KEY_DOMAIN];
 	const char *domain = mailaddr_domain(word);
 	if (!*domain)
-		domain = word + (word[0] == '@');
+		domain = word[0] == '"' ? strchr(word, '\0') : word + (word[0] == '@');
 	domain += strspn(domain, ".[");
 	size_t len = strcspn(domain, ":]");
 	char *name = mem_strndup(domain, len);
@@ -89,9 +91,23 @@ static void put_word(struct buf *to, const char *word)
 	free(name);
 }
 
+/* Does a domain in it end with a dot, or would one at this place? */
+static bool has_final_dot(const char *key)
+{
+	for (const char *dot = key; (dot = strchr(dot, '.')); dot++)
+		if (dot[1] == '\0' || strchr(" :]", dot[1]))
+			return true;
+	return false;
+}
+
+bool name_key_plain(const char *key)
+{
+	return utf8_is_ascii(key) && !strchr(key, '"') && !has_final_dot(key);
+}
+
 bool name_key_into(const char *key, char *to, size_t size)
 {
-	bool plain = utf8_is_ascii(key);
+	bool plain = name_key_plain(key);
 	char *folded = plain ? NULL : name_key(key);
 	const char *from = folded ? folded : key;
 	size_t len = strlen(from);
@@ -104,10 +120,20 @@ bool name_key_into(const char *key, char *to, size_t size)
 	return fits;
 }
 
+/* A local part is quoted as an envelope keeps it. NULL: there is none that is, or it is no address. */
+static const char *as_kept(const char *key, struct mailaddr *a)
+{
+	bool good = strchr(key, '"') && mailaddr_mailbox(key, strlen(key), true, a) == MAILADDR_OK;
+	return good ? a->text : NULL;
+}
+
 char *name_key(const char *key)
 {
 	struct buf to = {0};
-	if (utf8_is_ascii(key)) {
+	struct mailaddr a;
+	const char *kept = as_kept(key, &a);
+	key = kept ? kept : key;
+	if (name_key_plain(key)) {
 		buf_puts(&to, key);
 	} else {
 		for (bool more = true; more; more = *key++ != '\0') {
@@ -127,7 +153,7 @@ char *name_key(const char *key)
 
 bool name_key_same(const char *name, const char *other)
 {
-	if (utf8_is_ascii(name) && utf8_is_ascii(other))
+	if (name_key_plain(name) && name_key_plain(other))
 		return strcasecmp(name, other) == 0;
 	char *key = name_key(name);
 	bool same = name_key_fits(key, other);
@@ -137,7 +163,7 @@ bool name_key_same(const char *name, const char *other)
 
 bool name_key_fits(const char *key, const char *name)
 {
-	if (utf8_is_ascii(name))
+	if (name_key_plain(name))
 		return strcasecmp(key, name) == 0;
 	char *folded = name_key(name);
 	bool fits = strcmp(key, folded) == 0;

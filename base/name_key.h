@@ -1,6 +1,7 @@
-/* name_key.h - the one form in which domains are looked up, however they are written.
+/* name_key.h - the one form in which domains and addresses are looked up, however they are written.
  *
- *	Bücher.test, BÜCHER.TEST, xn--Bcher-kva.test, ｂücher．test --> xn--bcher-kva.test
+ *	Bücher.test, BÜCHER.TEST, xn--Bcher-kva.test, ｂücher．test, bücher.test. --> xn--bcher-kva.test
+ *	"anna"@a.test, Anna@a.test. --> anna@a.test
  *
  * What is ASCII passes as it is, in lower case: the DNS has names that IDNA2008 refuses, such as r3---sn.test. The
  * rest is as UTS 46 has it, not transitional, which is what resolvers make of it too. What was said stays
@@ -26,14 +27,17 @@ char *name_key(const char *key);
 /* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
  * between blanks. */
 
+bool name_key_plain(const char *key);
+/* Is only the case of its letters to be changed, which costs no memory? */
+
 bool name_key_fits(const char *key, const char *name);
-/* Is that the key of the name? Of one in ASCII this costs no memory. */
+/* Is that the key of the name? Of one that is plain this costs no memory. */
 
 bool name_key_same(const char *name, const char *other);
-/* Have both one key? Of two in ASCII this costs no memory. */
+/* Have both one key? Of two that are plain this costs no memory. */
 
 bool name_key_into(const char *key, char *to, size_t size);
-/* The same, into room of that size, without memory of its own where it is ASCII. False: it does not fit, and to is as it
+/* The same, into room of that size, without memory of its own where it is plain. False: it does not fit, and to is as it
  * was. */
 
 #endif

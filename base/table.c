@@ -100,10 +100,15 @@ static char *copy_text(const struct cdb *c, unsigned len, unsigned at)
 }
 
 /* Keys must be folded in the file: a look-up can't fold them. */
-static bool is_folded(const char *key)
+static bool is_folded(const char *key, struct buf *why)
 {
 	char *folded = name_key(key);
 	bool same = strcmp(folded, key) == 0;
+	if (!same && !utf8_is_ascii(key))
+		buf_printf(why, "the domain in the key \"%s\" must be in ASCII, as the DNS has it",
+			   key);
+	else if (!same)
+		buf_printf(why, "the key \"%s\" must be %s", key, folded);
 	free(folded);
 	return same;
 }
@@ -122,9 +127,8 @@ static void check_record(struct table *t, const struct table_form *form, const v
 		conf_fault(faults, file, number, "this record is damaged");
 	else if (!table_key_lower(key))
 		conf_fault(faults, file, number, "the key \"%s\" must be in lower case", key);
-	else if (!t->verbatim && !is_folded(key))
-		conf_fault(faults, file, number,
-			   "the domain in the key \"%s\" must be in ASCII, as the DNS has it", key);
+	else if (!t->verbatim && !is_folded(key, &why))
+		conf_fault(faults, file, number, "%s", buf_cstr(&why));
 	else if (form->check(context, bare, value, &why))
 		conf_fault(faults, file, number, "%s", buf_cstr(&why));
 	free(key);
@@ -256,7 +260,7 @@ const struct socketmap_name *table_server(const struct table *t)
 char *table_get(const struct table *t, const char *key, struct table_origin *origin)
 {
 	int line = 0;
-	char *folded = t->verbatim || utf8_is_ascii(key) ? NULL : name_key(key);
+	char *folded = t->verbatim || name_key_plain(key) ? NULL : name_key(key);
 	const char *wanted = folded ? folded : key;
 	char *value = t->in_cdb ? get_from_cdb(t, wanted) : table_text_get(&t->text, wanted, &line);
 	free(folded);

@@ -4,7 +4,6 @@
 #include "base/conf_file.h"
 #include "base/mem.h"
 #include "base/name_key.h"
-#include "base/utf8.h"
 #include "base/words.h"
 
 #include <ctype.h>
@@ -93,7 +92,7 @@ static char *join_word(char *stop, char **value, char *end)
 /* A domain beyond ASCII becomes longer than the line has room for. */
 static void fold_key(const struct reader *r, struct table_row *row)
 {
-	if (!r->form->verbatim && !utf8_is_ascii(row->key))
+	if (!r->form->verbatim && !name_key_plain(row->key))
 		row->key = row->folded = name_key(row->key);
 }
 

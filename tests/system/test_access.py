@@ -81,6 +81,38 @@ def test_who_names_itself_so_is_known_by_that(lab, table):
     assert _said(relay, helo="[192.0.2.1]") == "450 4.7.1 access denied"
 
 
+def test_a_final_dot_hides_nobody(lab, table):
+    relay = _relay(lab, lab.sink(), helo_access=[table("names", "localhost reject", ".dynamic.test reject 554 no", "dotted.test. defer")],
+                   client_access=[table("clients", ".bad.test reject 554 5.7.0 not from there")])
+    assert _said(relay, helo="localhost.") == "550 5.7.1 access denied"
+    assert _said(relay, helo="a.b.dynamic.test.") == "554 5.7.1 no"
+    assert _said(relay, helo="dotted.test") == "450 4.7.1 access denied"
+    assert _said(relay, name="mail.bad.test.") == "554 5.7.0 not from there"
+
+
+def test_a_row_is_for_each_spelling_of_its_address(lab, table):
+    relay = _relay(lab, lab.sink(), recipient_access=[table(
+        "recipients", '"anna"@dest.test reject 550 5.7.1 quoted', '"b\\ c"@dest.test reject 550 5.7.1 blank',
+        "dora@dest.test. reject 550 5.7.1 dotted", ".parent.test. reject 550 5.7.1 parent")])
+    for quoted in ("anna", '"anna"', '"a\\nna"'):
+        assert _said(relay, to=f"{quoted}@dest.test") == "550 5.7.1 quoted"
+    assert _said(relay, to='"b c"@dest.test') == "550 5.7.1 blank"
+    for domain in ("dest.test", "dest.test."):
+        assert _said(relay, to=f"dora@{domain}") == "550 5.7.1 dotted"
+    assert _said(relay, to="x@a.parent.test") == "550 5.7.1 parent"
+
+
+def test_a_cdb_file_has_keys_as_they_are_looked_for(lab, table):
+    relay = _relay(lab, lab.sink())
+    for key, wanted in (("a@dest.test.", "a@dest.test"), ("dest.test.", "dest.test"), ('"a"@dest.test', "a@dest.test")):
+        keys = table("keys.cdb", f"{key} reject")
+        relay.config.settings["recipient_access"] = [keys]
+        relay.write_config()
+        said = relay.command("check")
+        assert said.returncode == 1
+        assert f'keys.cdb:1: the key "{key}" must be {wanted}' in said.stdout + said.stderr
+
+
 def test_a_sender_is_known_as_the_client_gives_it(lab, table):
     relay = _relay(lab, lab.sink(), sender_access=[table(
         "senders", "<> reject 550 5.7.1 no reports", "bad@sender.test reject", "other.test defer", ".other.test reject",

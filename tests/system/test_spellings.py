@@ -9,8 +9,8 @@ import pytest
 from lab.config import Config
 
 ONE = "xn--bcher-kva.test"
-SPELLINGS = [ONE, "bücher.test", "BÜCHER.Test", "XN--bcher-KVA.test", "ｂｕ\u0308cher.test", "bücher．test", "bücher。test"]
-IN_TABLES = [ONE, "bücher.test", "Bücher.TEST"]
+SPELLINGS = [ONE, "bücher.test", "BÜCHER.Test", "XN--bcher-KVA.test", "ｂｕ\u0308cher.test", "bücher．test", "bücher。test", "bücher.test."]
+IN_TABLES = [ONE, "bücher.test", "Bücher.TEST", ONE + ".", "bücher.test."]
 
 
 def _relay(lab, written):

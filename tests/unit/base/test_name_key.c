@@ -37,6 +37,9 @@ static void every_spelling_of_a_domain_is_one(void **state)
 		"bücher.ｔｅｓｔ",
 		"bücher。test",
 		"bücher．test",
+		"bücher.test.",
+		"bücher.test。",
+		"xn--bcher-kva.test.",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
@@ -85,6 +88,32 @@ static void keys_have_their_domains_in_that_form(void **state)
 	is_key("<>", "<>");
 	is_key("*", "*");
 	is_key("Login:Anna", "login:anna");
+	is_key("Login:Anna.", "login:anna.");
+}
+
+static void a_final_dot_is_no_part_of_a_domain(void **state)
+{
+	(void)state;
+	is_key("A.test.", "a.test");
+	is_key("anna@a.test.", "anna@a.test");
+	is_key("anna@bücher.test.", "anna@xn--bcher-kva.test");
+	is_key(".a.test.", ".a.test");
+	is_key("@a.test.", "@a.test");
+	is_key("[a.test.]:25", "[a.test]:25");
+	is_key("a.test.:25 anna@a.test.", "a.test:25 anna@a.test");
+	is_key(".", ".");
+	is_key("\".\"@a.test", "\".\"@a.test");
+	is_key("\"a. b\"@a.test", "\"a. b\"@a.test");
+	is_key("\"a.", "\"a.");
+}
+
+static void a_local_part_has_quotes_where_it_needs_them(void **state)
+{
+	(void)state;
+	is_key("\"Anna\"@a.test", "anna@a.test");
+	is_key("\"an\\na\"@a.test.", "anna@a.test");
+	is_key("\"a\\ b\"@a.test", "\"a b\"@a.test");
+	is_key("\"anna@a.test", "\"anna@a.test");
 }
 
 static void a_key_fits_each_spelling_of_its_name(void **state)
@@ -98,6 +127,7 @@ static void a_key_fits_each_spelling_of_its_name(void **state)
 	assert_false(name_key_fits("xn--bcher-kva.test", "bucher.test"));
 	assert_false(name_key_fits("xn--bcher-kva.test", "a.bücher.test"));
 	assert_false(name_key_fits("bö@a.test", "bo@a.test"));
+	assert_true(name_key_fits("a.test", "A.test."));
 }
 
 static void two_spellings_are_the_same_name(void **state)
@@ -117,6 +147,8 @@ int main(void)
 		cmocka_unit_test(ascii_passes_as_it_is),
 		cmocka_unit_test(what_has_no_such_form_stays),
 		cmocka_unit_test(keys_have_their_domains_in_that_form),
+		cmocka_unit_test(a_final_dot_is_no_part_of_a_domain),
+		cmocka_unit_test(a_local_part_has_quotes_where_it_needs_them),
 		cmocka_unit_test(a_key_fits_each_spelling_of_its_name),
 		cmocka_unit_test(two_spellings_are_the_same_name),
 	};
