@@ -329,7 +329,10 @@ bool conf_relay_read(const char *, struct conf_relay *);
  * and NULL when false. */
 
 bool conf_pattern_good(const char *);
-/* A pattern for addresses: "user@domain", "domain", ".parent", "*". */
+/* A pattern for addresses: "user@domain", "domain", ".parent", "*". A domain may be "[192.0.2.1]". */
+
+bool conf_alias_good(const char *);
+/* A key of aliases: "user@domain", "postmaster". */
 
 bool conf_host_good(const char *);
 /* Has it the form of the name of a host? */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_build.h"
 
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +12,16 @@ static int by_title(const void *a, const void *b)
 	return strcmp(((const struct conf_alias *)a)->title, ((const struct conf_alias *)b)->title);
 }
 
+bool conf_alias_good(const char *key)
+{
+	return strcmp(key, "postmaster") == 0 || (strchr(key, '@') && conf_pattern_good(key));
+}
+
 static void check_titles(const struct conf *c, struct conf_faults *faults)
 {
 	for (int i = 0; i < c->nalias; i++) {
 		const struct conf_alias *a = &c->alias[i];
-		if (!strchr(a->title, '@') && strcmp(a->title, "postmaster") != 0)
+		if (!conf_alias_good(a->title))
 			conf_fault(faults, c->file, a->line, "\"%s\" is not an address", a->title);
 		if (i > 0 && strcmp(a->title, a[-1].title) == 0)
 			conf_fault(faults, c->file, a->line,
@@ -22,13 +30,25 @@ static void check_titles(const struct conf *c, struct conf_faults *faults)
 	}
 }
 
+/* A member becomes what an envelope keeps of it. False: it is no address. */
+static bool keep_member(char **member)
+{
+	struct mailaddr a;
+	const char *kept = mailaddr_kept(*member, &a);
+	if (kept) {
+		free(*member);
+		*member = mem_strdup(kept);
+	}
+	return kept;
+}
+
 static void check_section(const struct conf *c, const struct conf_alias *a,
 			  const struct conf_lines *lines, struct conf_faults *faults)
 {
 	if (a->to.n == 0)
 		conf_fault(faults, c->file, a->line, "alias \"%s\" stands for nothing", a->title);
 	for (int i = 0; i < a->to.n; i++)
-		if (!strchr(a->to.item[i], '@'))
+		if (!keep_member(&a->to.item[i]))
 			conf_fault(faults, c->file, conf_lines_find(lines, &a->to, i, a->line),
 				   "\"%s\" is not an address", a->to.item[i]);
 }

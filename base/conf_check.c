@@ -82,6 +82,19 @@ static bool is_mailbox(const char *text, bool utf8_allowed)
 	       a.text[a.at];
 }
 
+/* An address becomes what an envelope keeps of it. */
+static void keep_address(struct check *c, const char *setting, char **address)
+{
+	struct mailaddr a;
+	const char *kept = mailaddr_kept(*address, &a);
+	if (kept) {
+		free(*address);
+		*address = mem_strdup(kept);
+	} else if (**address) {
+		FAULT(c, address, -1, 1, "%s \"%s\" is not an address", setting, *address);
+	}
+}
+
 static void check_archive(struct check *c, const struct conf_archive *a)
 {
 	for (int i = 0; i < a->to.n; i++)
@@ -167,12 +180,8 @@ static void check_global(struct check *c)
 		      f->log);
 	if (*f->http && !address_parse_with_port(f->http, &a))
 		FAULT(c, &f->http, -1, 1, "http \"%s\" is not ADDRESS:PORT", f->http);
-	if (*f->postmaster && !strchr(f->postmaster, '@'))
-		FAULT(c, &f->postmaster, -1, 1, "postmaster \"%s\" is not an address",
-		      f->postmaster);
-	if (*f->always_bcc && !is_mailbox(f->always_bcc, true))
-		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
-		      f->always_bcc);
+	keep_address(c, "postmaster", &f->postmaster);
+	keep_address(c, "always_bcc", &f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_tables(c);
 	check_masquerade(c);

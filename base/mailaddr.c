@@ -285,6 +285,11 @@ enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_al
 	return c.result;
 }
 
+const char *mailaddr_kept(const char *text, struct mailaddr *a)
+{
+	return mailaddr_mailbox(text, strlen(text), true, a) == MAILADDR_OK ? a->text : NULL;
+}
+
 const char *mailaddr_domain(const char *address)
 {
 	const char *at = strrchr(address, '@');

@@ -41,6 +41,9 @@ enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_al
 				      struct mailaddr *);
 /* Parse a bare mailbox, as in a configuration or on a command line. */
 
+const char *mailaddr_kept(const char *text, struct mailaddr *);
+/* The form in which such a mailbox is kept, in the structure. NULL: it is none. */
+
 const char *mailaddr_domain(const char *address);
 /* The domain of an address as kept: behind the last '@' outside quotes; "" when there is none. */
 

@@ -35,7 +35,7 @@ static const char *check_alias(const void *context, const char *key, const char 
 	if (section)
 		buf_printf(why, "alias \"%s\" is already there, at %s:%d", key, c->file,
 			   section->line);
-	else if (!strchr(key, '@') && strcmp(key, "postmaster") != 0)
+	else if (!conf_alias_good(key))
 		buf_printf(why, "\"%s\" is not an address", key);
 	else
 		return alias_value_parse(value, key, NULL, why);
@@ -149,7 +149,7 @@ static const char *check_sender_access(const void *context, const char *key, con
 /* A name that a client has, or gives itself. */
 static const char *check_name(const char *key, const char *value, struct buf *why)
 {
-	if (conf_pattern_good(key) && !strchr(key, '@'))
+	if (conf_pattern_good(key) && !strpbrk(key, "@["))
 		return NULL;
 	buf_printf(why, "\"%s\" is not a name, a .parent of names, nor *", key);
 	return value;

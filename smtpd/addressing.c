@@ -3,6 +3,7 @@
 
 #include "base/address_set.h"
 #include "base/log.h"
+#include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tables.h"
 #include "smtpd/alias.h"
@@ -80,9 +81,10 @@ static void copy_to(const struct conf *c, struct alias_heard *heard, enum table_
 		    const char *address, struct envelope *e)
 {
 	struct table_origin origin;
+	struct mailaddr a;
 	char *copy = tables_find(c->tables, role, address, &origin);
-	if (copy)
-		add_copy(c, heard, e, copy);
+	if (copy && mailaddr_kept(copy, &a))
+		add_copy(c, heard, e, a.text);
 	free(copy);
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """One address that stands for others."""
 
+import pytest
+
 from lab.config import Config
 
 
@@ -73,6 +75,43 @@ def test_who_is_named_twice_gets_one_copy(lab, tmp_path):
     assert done.returncode == 0, done.stderr
     relay.wait_event("done", count=2)
     assert sorted(one for message in sink.wait_messages(2)[1:] for one in message.recipients) == ["b@dest.test", "inner@here.test"]
+
+
+def _table(folder, name, *lines):
+    (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return [str(folder / name)]
+
+
+def test_members_and_copies_are_kept_as_an_envelope_keeps_addresses(lab, tmp_path):
+    sink = lab.sink()
+    config = _config(sink)
+    config.aliases = {"c@here.test": {"to": ["C@DEST.test.", '"c"@dest.test']}}
+    config.settings |= {"always_bcc": "All@Dest.Test.", "recipient_bcc": _table(tmp_path, "copies", "a@here.test Of@Dest.Test."),
+                        "aliases": _table(tmp_path, "aliases", 'a@here.test: a@dest.test, a@DEST.Test., "a"@dest.test', 'b@here.test: "b, b"@dest.test')}
+    relay = lab.relay(config)
+    relay.send(recipients=["a@here.test", "b@here.test", "c@here.test"])
+    relay.wait_event("done")
+    assert _arrived(sink, 5) == ['"b, b"@dest.test', "All@dest.test", "C@dest.test", "Of@dest.test", "a@dest.test"]
+
+
+@pytest.mark.parametrize("member", ["<b@dest.test>", "b@", "a@b@dest.test", "@dest.test", "b@dest.test:25", "b", '"b@dest.test'])
+def test_a_member_that_is_no_address_is_an_error_with_its_line(lab, tmp_path, member):
+    relay = lab.relay(_config(lab.sink()))
+    relay.config.settings["aliases"] = _table(tmp_path, "aliases", "good@here.test: a@dest.test", f"other@here.test: a@dest.test, {member}")
+    relay.write_config()
+    assert f'aliases:2: "{member}" is not an address' in relay.command("check").stderr
+    relay.config.settings["aliases"] = []
+    relay.config.aliases["list@here.test"]["to"].append(member)
+    relay.write_config()
+    assert f'"{member}" is not an address' in relay.command("check").stderr
+
+
+@pytest.mark.parametrize("key", ["a@b@", "@here.test", "a@here..test", "anna"])
+def test_an_alias_that_no_address_can_be_is_an_error_with_its_line(lab, tmp_path, key):
+    relay = lab.relay(_config(lab.sink()))
+    relay.config.settings["aliases"] = _table(tmp_path, "aliases", f"{key}: a@dest.test")
+    relay.write_config()
+    assert f'aliases:1: "{key.lstrip("@")}" is not an address' in relay.command("check").stderr
 
 
 def test_a_recipient_that_is_named_again_counts(lab):

@@ -65,3 +65,11 @@ def test_success_is_not_reported_to_whom_a_stranger_names(lab, notify):
     relay.wait_event("done")
     assert not relay.events("queued", **{"from": ""})
     assert sink.messages[0].sender == "mallory@victim.test" and len(sink.messages) == 1
+
+
+@pytest.mark.parametrize("address", ["anna", "anna@", "@admins.test", "anna b@admins.test"])
+def test_a_postmaster_that_is_no_address_is_an_error(lab, address):
+    relay = lab.relay(Config())
+    relay.config.settings["postmaster"] = address
+    relay.write_config()
+    assert f'postmaster "{address}" is not an address' in relay.command("check").stderr

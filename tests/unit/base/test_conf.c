@@ -430,7 +430,7 @@ static void what_is_printed_can_be_read_back(void **state)
 {
 	(void)state;
 	struct conf *c = good("hostname = \"relay.example.org\" networks = { \"10.0.0.0/8\" }\n"
-			      "message_size_limit = 20m postmaster = 'o\"x\\\\y@example.org'\n"
+			      "message_size_limit = 20m postmaster = '\"o\\\\\"x\\\\\\\\y\"@example.org'\n"
 			      "segment_size = 3000k log_format = json\n");
 	struct buf one = {0}, two = {0}, globals = {0};
 	assert_true(conf_print(c, NULL, &one));
@@ -442,7 +442,7 @@ static void what_is_printed_can_be_read_back(void **state)
 	struct conf *d = good(buf_cstr(&globals));
 	assert_true(conf_print(d, NULL, &two));
 	assert_string_equal(buf_cstr(&one), buf_cstr(&two));
-	assert_string_equal(d->postmaster, "o\"x\\y@example.org");
+	assert_string_equal(d->postmaster, "\"o\\\"x\\\\y\"@example.org");
 	buf_fini(&one);
 	buf_fini(&two);
 	buf_fini(&globals);
