@@ -2,6 +2,7 @@
 #include "base/conf.h"
 
 #include "base/address.h"
+#include "base/mailaddr.h"
 #include "base/mem.h"
 
 #include <arpa/inet.h>
@@ -28,14 +29,19 @@ bool conf_title_good(const char *title)
 	return len > 0 && len <= CONF_TITLE_MAX && title[len] == '\0';
 }
 
+static bool is_domain(const char *text)
+{
+	return text[0] == '[' ? mailaddr_domain_valid(text, false) : conf_host_good(text);
+}
+
 bool conf_pattern_good(const char *p)
 {
 	const char *at = strrchr(p, '@');
 	if (strcmp(p, "*") == 0)
 		return true;
 	if (at)
-		return at > p && conf_host_good(at + 1);
-	return conf_host_good(p[0] == '.' ? p + 1 : p);
+		return at > p && is_domain(at + 1);
+	return p[0] == '.' ? conf_host_good(p + 1) : is_domain(p);
 }
 
 static bool is_address(const char *host)

@@ -102,6 +102,14 @@ def test_a_row_is_for_each_spelling_of_its_address(lab, table):
     assert _said(relay, to="x@a.parent.test") == "550 5.7.1 parent"
 
 
+def test_a_domain_may_be_an_address(lab, table):
+    relay = _relay(lab, lab.sink(), recipient_access=[table("recipients", "anna@[192.0.2.1] accept", "[192.0.2.1] reject 550 5.7.1 none of its users",
+                                                            "anna@[IPv6:2001:db8::1] reject 550 5.7.1 not by the other one")])
+    assert _said(relay, to="anna@[192.0.2.1]") == OK
+    assert _said(relay, to="bert@[192.0.2.1]") == "550 5.7.1 none of its users"
+    assert _said(relay, to="anna@[IPv6:2001:DB8::1]") == "550 5.7.1 not by the other one"
+
+
 def test_a_cdb_file_has_keys_as_they_are_looked_for(lab, table):
     relay = _relay(lab, lab.sink())
     for key, wanted in (("a@dest.test.", "a@dest.test"), ("dest.test.", "dest.test"), ('"a"@dest.test', "a@dest.test")):
