@@ -220,17 +220,6 @@ void conf_value_copy(const struct conf_row *row, void *to, const void *from)
 	}
 }
 
-bool conf_value_same(const struct conf_row *row, const void *a, const void *b)
-{
-	struct buf x = {0}, y = {0};
-	conf_value_print(row, a, &x);
-	conf_value_print(row, b, &y);
-	bool same = strcmp(buf_cstr(&x), buf_cstr(&y)) == 0;
-	buf_fini(&x);
-	buf_fini(&y);
-	return same;
-}
-
 static void print_quoted(struct buf *to, const char *text)
 {
 	buf_puts(to, "\"");

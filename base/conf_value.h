@@ -20,7 +20,6 @@ bool conf_value_controls(const char *text);
 void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);
 void conf_value_free(const struct conf_row *, void *place);
-bool conf_value_same(const struct conf_row *, const void *a, const void *b);
 void conf_value_print(const struct conf_row *, const void *place, struct buf *to);
 /* As it may stand in a file. */
 

@@ -145,7 +145,7 @@ static void what_a_destination_is_holds_from_the_reload_on(void **state)
 	(void)state;
 	static const char *const ways[] = {"domain", "recipient", "site"};
 	static const char *const names[] = {"one.test", "b@one.test", "mx.test"};
-	static const int questions[] = {1, 2, 1}, waiting[] = {2, 2, 4};
+	static const int lookups[] = {1, 2, 1}, waiting[] = {2, 2, 4};
 	begin("");
 	send_mail(1, "a@one.test");
 	answer("one.test", one_host);
@@ -156,7 +156,7 @@ static void what_a_destination_is_holds_from_the_reload_on(void **state)
 		reload(text);
 		pass_time(6000);
 		send_mail(2 + i, "b@one.test");
-		for (int n = 0; n < questions[i]; n++)
+		for (int n = 0; n < lookups[i]; n++)
 			answer("one.test", one_host);
 		assert_int_equal(site_named(names[i])->queue.waiting, waiting[i]);
 	}
