@@ -232,7 +232,7 @@ bool node_row_is_right(struct node *n, const char *of, const struct roster_row *
 	return false;
 }
 
-/* What it has taken since it left is nobody else's, and goes on under another name. */
+/* Mail that a node has taken since it left is nobody else's, and goes on under another name. */
 static void leave_name(struct node *n, bool left)
 {
 	if (left && !life_write(n->conf->spool, &n->own))

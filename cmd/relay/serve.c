@@ -134,7 +134,7 @@ static int run_server(struct conf *conf, char **argv)
 	return restart ? STATUS_REFUSED : STATUS_DONE;
 }
 
-/* What is told of one that is missing later is which it was, and not why. */
+/* Of one that is missing later it is told which it was, and not why. */
 static bool enough_descriptors(const struct conf *conf)
 {
 	int64_t most = descriptors_of_system();

@@ -429,9 +429,10 @@ static void several_faults_are_said_in_the_order_of_their_lines(void **state)
 static void what_is_printed_can_be_read_back(void **state)
 {
 	(void)state;
-	struct conf *c = good("hostname = \"relay.example.org\" networks = { \"10.0.0.0/8\" }\n"
-			      "message_size_limit = 20m postmaster = '\"o\\\\\"x\\\\\\\\y\"@example.org'\n"
-			      "segment_size = 3000k log_format = json\n");
+	struct conf *c =
+		good("hostname = \"relay.example.org\" networks = { \"10.0.0.0/8\" }\n"
+		     "message_size_limit = 20m postmaster = '\"o\\\\\"x\\\\\\\\y\"@example.org'\n"
+		     "segment_size = 3000k log_format = json\n");
 	struct buf one = {0}, two = {0}, globals = {0};
 	assert_true(conf_print(c, NULL, &one));
 	char *rest = mem_strdup(buf_cstr(&one)), *all = rest, *line;
