@@ -66,7 +66,7 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
 	}
 	const char *found = ascii ? ascii : good && buf_len(&labels) ? buf_cstr(&labels) : copy;
 	size_t wanted = strlen(found);
-	wanted -= wanted > 1 && found[wanted - 1] == '.';
+	wanted -= wanted > 1 && found[wanted - 1] == '.' && found[wanted - 2] != '.';
 	int len = snprintf(to, NAME_KEY_DOMAIN, "%.*s", (int)wanted, found);
 	buf_fini(&labels);
 	idn2_free(ascii);
