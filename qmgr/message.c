@@ -6,6 +6,7 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/reader.h"
+#include "qmgr/report_rate.h"
 #include "qmgr/retry.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/flow.h"
@@ -15,7 +16,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { FEW = 16 }; /* recipients of most messages: these are all of one size */
+enum {
+	FEW = 16,	/* recipients of most messages: these are all of one size */
+	LOOK_MS = 10000 /* whether the place of one that has ended is wanted by others */
+};
 
 void message_init(struct qmgr *q)
 {
@@ -73,21 +77,46 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	return m;
 }
 
-static int64_t waits_for_ms(const struct message *m)
+/* As spool/inflow.h has it: so much of the places is all that those that hold some may have. */
+static bool has_share(int64_t held, const struct conf_flow *f, int64_t nfree)
+{
+	return nfree <= 0 || held * (100 - f->share) >= f->share * nfree;
+}
+
+/* Others of its flow, or all that were tried before, wait in the queue until a place comes free. Whom no report goes to
+ * for now makes no room for them: it would come back at once. */
+static bool places_are_scarce(const struct message *m)
+{
+	struct qmgr *q = m->qmgr;
+	const struct conf *c = q->sched.conf;
+	int64_t n = HASH_COUNT(q->messages), nfree = c->queue.message_active_limit - n;
+	const struct flow *f = m->work.flow;
+	return (has_share(f->nwork, f->settings, nfree) || has_share(n, &c->flow[0], nfree)) &&
+	       report_rate_has_room(&q->reports, &c->queue, m->work.envelope->sender,
+				    scheduler_now_ms(&q->sched));
+}
+
+static int64_t waits_for_ms(const struct message *m, bool scarce)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
-	int64_t until_ms = retry_wait_ms(&terms, e, m->taken_ms), now_ms = clock_wall_ms();
+	int64_t until_ms = retry_wait_ms(&terms, e, m->taken_ms, scarce), now_ms = clock_wall_ms();
 	return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
-/* Most mail is gone long before an end of it comes: whose end is far off gets its timer when it is near. */
+/* Most mail is gone long before an end of it comes: whose end is far off gets its timer when it is near. By then places may
+ * be scarce. */
 static void set_end(struct message *m)
 {
-	int64_t left_ms = waits_for_ms(m);
+	int64_t left_ms = waits_for_ms(m, true);
 	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
 	if (left_ms <= 2 * MESSAGE_ENDS_MS)
 		loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms);
+}
+
+static void look_again(struct message *m, int64_t left_ms)
+{
+	loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms < LOOK_MS ? left_ms : LOOK_MS);
 }
 
 /* A message is in memory for as long as it waits for its turn: that may be longer than it has. */
@@ -97,8 +126,9 @@ static void end_now(void *owner)
 	struct qmgr *q = m->qmgr;
 	if (m->work.cancelled || m->reporting)
 		return;
-	if (waits_for_ms(m) > 0) {
-		set_end(m); /* the clock has gone back */
+	int64_t left_ms = waits_for_ms(m, places_are_scarce(m));
+	if (left_ms > 0) {
+		look_again(m, left_ms); /* it may wait on; or the clock has gone back */
 		return;
 	}
 	m->interrupted = true;

@@ -27,18 +27,29 @@ static int64_t wait_ms(struct report_window *w, const struct conf_rate *rate, in
 	return w->n < rate->events ? 0 : w->ends_ms - now_ms;
 }
 
+static int64_t longer_wait_ms(struct report_rate *r, const struct conf_queue *limits,
+			      const char *to, int64_t now_ms)
+{
+	int64_t all_ms = wait_ms(&r->all, &limits->bounce_rate, now_ms);
+	int64_t of_ms = wait_ms(slot_of(r, to), &limits->bounce_address_rate, now_ms);
+	return all_ms > of_ms ? all_ms : of_ms;
+}
+
 int64_t report_rate_take(struct report_rate *r, const struct conf_queue *limits, const char *to,
 			 int64_t now_ms)
 {
-	struct report_window *of = slot_of(r, to);
-	int64_t all_ms = wait_ms(&r->all, &limits->bounce_rate, now_ms);
-	int64_t of_ms = wait_ms(of, &limits->bounce_address_rate, now_ms);
-	if (all_ms == 0 && of_ms == 0) {
+	int64_t longer_ms = longer_wait_ms(r, limits, to, now_ms);
+	if (longer_ms == 0) {
 		r->all.n++;
-		of->n++;
-		return 0;
+		slot_of(r, to)->n++;
 	}
-	return all_ms > of_ms ? all_ms : of_ms;
+	return longer_ms;
+}
+
+bool report_rate_has_room(struct report_rate *r, const struct conf_queue *limits, const char *to,
+			  int64_t now_ms)
+{
+	return longer_wait_ms(r, limits, to, now_ms) == 0;
 }
 
 bool report_rate_tell(struct report_rate *r, int64_t now_ms)

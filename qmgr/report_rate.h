@@ -34,6 +34,10 @@ int64_t report_rate_take(struct report_rate *, const struct conf_queue *, const 
 /* Count a report to this address. Returns 0; or how many milliseconds it has to wait, and then it is not
  * counted. to is compared without regard to case. */
 
+bool report_rate_has_room(struct report_rate *, const struct conf_queue *, const char *to,
+			  int64_t now_ms);
+/* Would it have to wait? It is not counted. */
+
 bool report_rate_tell(struct report_rate *, int64_t now_ms);
 /* Should it be logged that one waits? Once a minute. */
 

@@ -49,30 +49,35 @@ int64_t retry_tell_ms(const struct envelope *e)
 		       : INT64_MAX;
 }
 
+/* Where places are scarce: a delivery begins in this time, if nothing is in its way; word needs none, and the mail goes on. */
+enum { SCARCE_TURN_MS = 10000, SCARCE_WORD_MS = 1000 };
+
 /* An age that is reached at at_ms, while the message waits. What is taken up about then, or later, has as long as it may
  * be until the next attempt. */
-static int64_t waits_until(const struct retry_terms *t, int64_t at_ms, int64_t age,
-			   int64_t taken_ms)
+static int64_t waits_until(int64_t most, int64_t at_ms, int64_t age, int64_t taken_ms)
 {
-	int64_t most = t->queue->maximal_backoff_time;
 	if (age <= 0)
 		return INT64_MAX;
 	int64_t turn_ms = taken_ms + (taken_ms < at_ms ? number_min(age, most) : most);
 	return at_ms > turn_ms ? at_ms : turn_ms;
 }
 
-int64_t retry_wait_ms(const struct retry_terms *t, const struct envelope *e, int64_t taken_ms)
+int64_t retry_wait_ms(const struct retry_terms *t, const struct envelope *e, int64_t taken_ms,
+		      bool scarce)
 {
+	int64_t most = t->queue->maximal_backoff_time;
+	int64_t turn = scarce ? number_min(most, SCARCE_TURN_MS) : most;
+	int64_t word = scarce ? number_min(most, SCARCE_WORD_MS) : most;
 	int64_t began_ms = envelope_began_ms(e), warn_after = t->queue->delay_warning_time;
 	int64_t queue_ms = queue_end_ms(t, e), tell_ms = retry_tell_ms(e);
 	int64_t until_ms = retry_end_ms(t, e);
-	until_ms = number_min(until_ms, waits_until(t, queue_ms, queue_ms - began_ms, taken_ms));
+	until_ms = number_min(until_ms, waits_until(turn, queue_ms, queue_ms - began_ms, taken_ms));
 	if (!e->warned && e->sender[0])
-		until_ms = number_min(until_ms,
-				      waits_until(t, began_ms + warn_after, warn_after, taken_ms));
+		until_ms = number_min(
+			until_ms, waits_until(word, began_ms + warn_after, warn_after, taken_ms));
 	if (tell_ms < INT64_MAX)
-		until_ms =
-			number_min(until_ms, waits_until(t, tell_ms, tell_ms - began_ms, taken_ms));
+		until_ms = number_min(until_ms,
+				      waits_until(word, tell_ms, tell_ms - began_ms, taken_ms));
 	return until_ms;
 }
 

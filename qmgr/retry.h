@@ -47,9 +47,11 @@ int64_t retry_end_ms(const struct retry_terms *, const struct envelope *);
 int64_t retry_last_ms(const struct retry_terms *, const struct envelope *);
 /* Wall clock: after this nothing is tried any more, for that end or the queue's. */
 
-int64_t retry_wait_ms(const struct retry_terms *, const struct envelope *, int64_t taken_ms);
+int64_t retry_wait_ms(const struct retry_terms *, const struct envelope *, int64_t taken_ms,
+		      bool scarce);
 /* Wall clock: a message that was taken up at taken_ms waits for its turn no longer, since it has ended then, or its sender
- * is to be told; INT64_MAX: for ever. What is taken up late has some time for one more attempt; a lifetime of 0 is
+ * is to be told; INT64_MAX: for ever. What is taken up late has some time for one more attempt, though little where places are
+ * scarce: others wait in the queue for that which it has, and their time comes, too. A lifetime of 0 is
  * over after the first, whenever that is. */
 
 int64_t retry_tell_ms(const struct envelope *);

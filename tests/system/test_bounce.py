@@ -429,3 +429,31 @@ def test_mail_that_waits_for_its_turn_is_told_of_and_returned_in_time(lab):
     assert "not tried yet" in delayed["diagnostic-code"] and delayed["will-retry-until"]
     assert failed["action"] == "failed" and failed["status"] == "4.4.7"
     assert [message.recipients for message in office.world.messages] == [["first@dest.test"]]
+
+
+def crowded(lab, messages, **queue):
+    """An office whose world takes nothing for now, one at a time, with more mail for it than the active queue has places."""
+    office, gate = Office.__new__(Office), threading.Event()
+    lab.callback(gate.set)
+    office.world, office.mailbox = lab.sink(Rule("end", gate=gate)), lab.sink()
+    config = Config(queue={"message_active_limit": 20, "in_flow_delay": "0s", "minimal_backoff_time": "1h", "maximal_backoff_time": "1h"} | queue,
+                    transports={"one": {"like": "smtp", "destination_concurrency_limit": 1, "pipeline_depth": 1}})
+    config.route_all_to(office.world.port)
+    config.routes["dest.test"] = {"transport": "one", "relay": [f"[{LOOPBACK}]:{office.world.port}"]}
+    config.routes["sender.test"] = {"relay": [f"[{LOOPBACK}]:{office.mailbox.port}"]}
+    office.relay = lab.relay(config)
+    for number in range(messages):
+        office.send(f"r{number}@dest.test")
+    return office
+
+
+def test_mail_that_waits_for_a_place_is_told_of_in_time(lab):
+    """Those that have one are told of, and make room for others: not one backoff later."""
+    office = crowded(lab, 60, delay_warning_time="4s")
+    office.mailbox.wait_messages(59, 40)  # the world has one of them
+
+
+def test_mail_that_waits_for_a_place_is_returned_in_time(lab):
+    """As long as others wait for places; the last have theirs, and wait for one more attempt."""
+    office = crowded(lab, 40, maximal_queue_lifetime="4s")
+    office.relay.wait_event("bounced", count=34, timeout=40)

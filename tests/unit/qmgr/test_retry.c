@@ -208,23 +208,43 @@ static void mail_waits_for_its_turn_until_it_is_told_of_or_ends(void **state)
 	struct envelope warned = mail, timed = mail;
 	const int64_t late = arrived + 200 * HOUR;
 	warned.warned = true;
-	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, arrived), arrived + 100 * HOUR);
-	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, late), late + 66 * MINUTE);
-	assert_int_equal(retry_wait_ms(TERMS(queue), &bounce, arrived), arrived + 50 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, arrived, false), arrived + 100 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, late, false), late + 66 * MINUTE);
+	assert_int_equal(retry_wait_ms(TERMS(queue), &bounce, arrived, false), arrived + 50 * HOUR);
 	warns.delay_warning_time = 4 * HOUR;
-	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived), arrived + 4 * HOUR);
-	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, arrived), arrived + 100 * HOUR);
-	assert_int_equal(retry_wait_ms(TERMS(warns), &bounce, arrived), arrived + 50 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived, false), arrived + 4 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, arrived, false),
+			 arrived + 100 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &bounce, arrived, false), arrived + 50 * HOUR);
 	timed.by = ENVELOPE_BY_NOTIFY;
 	timed.by_ms = arrived + MINUTE;
-	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived), arrived + MINUTE);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived, false), arrived + MINUTE);
 	timed.by_ms = arrived - MINUTE; /* with the first attempt that fails */
-	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived), arrived + 4 * HOUR);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &timed, arrived, false), arrived + 4 * HOUR);
 	warned.by = ENVELOPE_BY_RETURN;
 	warned.by_ms = arrived - MINUTE;
-	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, late), warned.by_ms);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, late, false), warned.by_ms);
 	warns.delay_warning_time = warns.maximal_queue_lifetime = 0;
-	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived), INT64_MAX);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, arrived, false), INT64_MAX);
+}
+
+static void where_places_are_scarce_what_is_late_makes_room_for_others(void **state)
+{
+	(void)state;
+	struct conf_queue warns = queue;
+	struct envelope warned = mail, timed = mail;
+	const int64_t end = arrived + 100 * HOUR, word = arrived + 4 * HOUR;
+	warned.warned = true;
+	warns.delay_warning_time = 4 * HOUR;
+	assert_int_equal(retry_wait_ms(TERMS(queue), &mail, end, true), end + 10 * SECOND);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, word + HOUR, true),
+			 word + HOUR + SECOND);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &warned, word + HOUR, true), end);
+	assert_int_equal(retry_wait_ms(TERMS(warns), &mail, word - 1, true), word - 1 + SECOND);
+	timed.by = ENVELOPE_BY_NOTIFY;
+	timed.by_ms = arrived + MINUTE;
+	assert_int_equal(retry_wait_ms(TERMS(queue), &timed, arrived + HOUR, true),
+			 arrived + HOUR + SECOND);
 }
 
 int main(void)
@@ -250,6 +270,7 @@ int main(void)
 		cmocka_unit_test(mail_whose_sender_is_to_be_told_by_a_time_goes_on),
 		cmocka_unit_test(a_flow_s_lifetime_makes_no_message_live_longer),
 		cmocka_unit_test(mail_waits_for_its_turn_until_it_is_told_of_or_ends),
+		cmocka_unit_test(where_places_are_scarce_what_is_late_makes_room_for_others),
 	};
 	return RUN(tests);
 }
