@@ -81,12 +81,21 @@ static bool is_shut(const struct nexthop *n)
 	return n->lacks || (s && source_shut(s));
 }
 
+/* With its addresses: from others it is another next hop. */
+static void write_source(struct buf *key, const struct conf_source *source)
+{
+	buf_printf(key, "%s%s", SITE_FROM, source->title);
+	for (int i = 0; i < source->address.n; i++)
+		buf_printf(key, ",%s", source->address.item[i]);
+}
+
 /* Nothing speaks against it, as far as is known. */
 static bool source_serves(void *context, const struct conf_source *source)
 {
 	const struct choosing *c = context;
 	struct buf key = {0};
-	buf_printf(&key, "%s%s%s", c->key, SITE_FROM, source->title);
+	buf_puts(&key, c->key);
+	write_source(&key, source);
 	const struct nexthop *n = find_nexthop(c->q, &key);
 	buf_fini(&key);
 	return !n || !is_shut(n);
@@ -125,9 +134,11 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, &route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
+	nexthop_write_terms(&key, q->sched.conf->tables, &route, job->work->envelope->sender,
+			    address);
 	const struct conf_source *source = choose_source(job, buf_cstr(&key));
 	if (source)
-		buf_printf(&key, "%s%s", SITE_FROM, source->title);
+		write_source(&key, source);
 	struct nexthop *n = find_nexthop(q, &key);
 	if (n) {
 		buf_fini(&key);

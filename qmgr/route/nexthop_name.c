@@ -59,6 +59,48 @@ char *nexthop_logins(const struct tables *t, const struct route *route, const ch
 	return buf_len(&b) > 0 ? buf_steal(&b, NULL) : NULL;
 }
 
+/* What the tables say of this relay. */
+static void add_terms_of_relay(struct buf *b, const struct tables *t, const char *relay, int port,
+			       const char *sender)
+{
+	struct conf_relay r;
+	if (!t || !conf_relay_read(relay, &r))
+		return;
+	char *tls = tls_policy_row(t, r.host, r.bracketed, r.port > 0 ? r.port : port, NULL);
+	struct credential *c = credential_find(t, relay, sender);
+	if (tls)
+		buf_printf(b, " tls=%s", tls);
+	if (c)
+		buf_printf(b, " login=%s", c->id);
+	credential_unref(c);
+	free(tls);
+	free(r.host);
+}
+
+static void add_terms_of_domain(struct buf *b, const struct tables *t, const char *domain,
+				const char *sender)
+{
+	struct credential *c = credential_find(t, domain, sender);
+	if (c)
+		buf_printf(b, " login=%s", c->id);
+	credential_unref(c);
+}
+
+void nexthop_write_terms(struct buf *b, const struct tables *t, const struct route *route,
+			 const char *sender, const char *address)
+{
+	const struct conf_transport *by = route->by;
+	buf_printf(b, " port=%d from=%s certificate=%s else=", (int)by->port, by->source_address,
+		   by->client_certificate);
+	append_list(b, &by->fallback_relay);
+	if (route->relay->n == 0)
+		add_terms_of_domain(b, t, mailaddr_domain(address), sender);
+	for (int i = 0; i < route->relay->n; i++)
+		add_terms_of_relay(b, t, route->relay->item[i], (int)by->port, sender);
+	for (int i = 0; i < by->fallback_relay.n; i++)
+		add_terms_of_relay(b, t, by->fallback_relay.item[i], (int)by->port, sender);
+}
+
 char *nexthop_site_name(const struct route *route, const char *address)
 {
 	struct buf b;

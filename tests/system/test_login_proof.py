@@ -2,6 +2,7 @@
 """No password and no token goes to a host that has not proven who it is, unless the row of credentials says so."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -9,14 +10,15 @@ from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 
 
-def _relay(lab, sink, row="", policy="", **options):
+def _relay(lab, sink, row="", policy="", transports=None, **options):
     folder = lab.folder("login")
     files = {"secret": "Hush-1\n", "credentials": f"[{LOOPBACK}]:{sink.port} ann password:{folder}/secret {row}\n",
              "policy": f"[{LOOPBACK}]:{sink.port} {policy}\n" if policy else ""}
     for name, text in files.items():
         with open(os.open(os.path.join(folder, name), os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as stream:
             stream.write(text)
-    config = Config(settings={"credentials": [f"{folder}/credentials"], "tls_policy": [f"{folder}/policy"]}).route_all_to(sink.port)
+    config = Config(settings={"credentials": [f"{folder}/credentials"], "tls_policy": [f"{folder}/policy"]},
+                    transports=transports or {}).route_all_to(sink.port)
     config.extra += f'tls {{ ca = "{lab.certificates.ca}" }}\n'
     return lab.relay(config, **options)
 
@@ -79,3 +81,25 @@ def test_a_waived_row_still_wants_tls(lab):
     relay.send()
     assert relay.wait_event("deferred")["dsn"] == "4.7.4"
     assert not sink.commands("AUTH")
+
+
+@pytest.mark.parametrize("what", ("login", "policy"))
+def test_mail_that_waits_goes_on_the_terms_of_the_tables_now(lab, what):
+    """The first is sent by the login of before, in clear, and the second waits behind a rate, with a connection open."""
+    sink = lab.own_sink("--login", "ann:Hush-1", "--login", "bob:Hush-1")
+    relay = _relay(lab, sink, row="clear", transports={"smtp": {"destination_rate": "1/h"}})
+    for _ in range(2):
+        relay.send()
+    assert sink.wait_messages()[0].endswith(" login=ann")
+    relay.wait_event("sent")
+    name, old, new = {"login": ("credentials", " ann ", " bob "), "policy": ("tls_policy", "", f"[{LOOPBACK}]:{sink.port} required\n")}[what]
+    path = pathlib.Path(relay.config.settings[name][0])
+    path.write_text(path.read_text(encoding="ascii").replace(old, new, 1), encoding="ascii")
+    relay.config.transports["smtp"] = {}
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    if what == "login":
+        assert sink.wait_messages(2)[1].endswith(" login=bob")
+        return
+    wait_until(lambda: "does not offer STARTTLS" in relay.command("explain", "dest.test").stdout, what="the policy to be in force")
+    assert len(sink.messages()) == 1

@@ -344,6 +344,26 @@ static void mail_that_waits_goes_by_the_transport_that_its_route_names_now(void 
 	assert_int_equal(given_at(0)->id, 2);
 }
 
+/* The way to the same hosts by the same transport. */
+static void mail_that_waits_goes_on_the_terms_of_now(void **state)
+{
+	(void)state;
+	static const char *const terms[] = {"port = 2525", "tls = required",
+					    "source_address = 192.0.2.99",
+					    "fallback_relay = { \"[b.test]\" }"};
+	static const char slow[] = "transport smtp { destination_rate = \"1/h\" %s }";
+	char settings[200];
+	for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
+		snprintf(settings, sizeof settings, slow, "");
+		begin_behind_a_rate(settings);
+		snprintf(settings, sizeof settings, slow, terms[i]);
+		reload(settings);
+		answer("a.test", one_host);
+		assert_true(was_told_to_end(open_at(0)) || i == 3);
+		finish(state);
+	}
+}
+
 static void mail_that_waits_goes_by_the_transport_that_its_provider_wants_now(void **state)
 {
 	(void)state;
@@ -443,6 +463,7 @@ int main(void)
 		TEST(a_reload_changes_limits_at_once),
 		TEST(a_reload_changes_routes_for_mail_that_waits_too),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
+		cmocka_unit_test(mail_that_waits_goes_on_the_terms_of_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
 		TEST(a_reload_with_more_room_gives_the_spool_more_credit),
 		TEST(records_that_nobody_needs_are_collected),
