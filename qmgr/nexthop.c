@@ -208,6 +208,7 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 	/* Where nobody is trusted no policy could be kept to. */
 	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
 	n->asked_by = m;
+	n->overtaken = false;
 	nexthop_lookup_begin(&n->lookup, &route, address,
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
@@ -426,7 +427,8 @@ size_t nexthop_take_waiting(struct nexthop *n, struct waiting_recipient **waitin
 
 bool nexthop_leads_on(struct nexthop *n, const struct waiting_recipient *w, const struct route *way)
 {
-	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient, way) != n);
+	return n->elsewhere ||
+	       ((n->source || n->overtaken) && nexthop_of(w->job, w->recipient, way) != n);
 }
 
 void nexthop_free(struct nexthop *n)

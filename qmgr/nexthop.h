@@ -36,6 +36,7 @@ struct nexthop {
 	bool open;		     /* no transport is named for such mail */
 	struct transport *elsewhere; /* known: its provider wants this one; or NULL */
 	bool by_mx;		     /* MTA-STS may say something of it */
+	bool overtaken;		     /* asking: there was a reload since */
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
 	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
@@ -83,7 +84,7 @@ size_t nexthop_take_waiting(struct nexthop *, struct waiting_recipient **);
 /* Who has waited, in order; the caller's to free(). */
 
 bool nexthop_leads_on(struct nexthop *, const struct waiting_recipient *, const struct route *);
-/* For this recipient another source is to be tried, or another transport. */
+/* For this recipient another source is to be tried, or another transport, or its way is another since a reload. */
 
 void nexthop_free(struct nexthop *);
 

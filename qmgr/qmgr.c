@@ -56,6 +56,7 @@ static void apply_conf(struct qmgr *q, struct conf *conf)
 	HASH_ITER(hh, q->nexthops, n, tmp)
 	{
 		n->fresh_until_ms = 0;
+		n->overtaken = n->lookup.asking > 0;
 		n->lacks = false;
 	}
 	struct site *s, *next;

@@ -277,6 +277,12 @@ static void end_lookup(struct message *m)
 	m->qmgr->router_due = true;
 }
 
+static bool is_led_on(struct nexthop *n, const struct waiting_recipient *w)
+{
+	const struct route *way = router_route(message_of_work(w->job->work), w->recipient);
+	return named_transport(w->job, way) != w->job->transport || nexthop_leads_on(n, w, way);
+}
+
 static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, struct verdict *failure)
 {
 	struct job *job = w->job;
@@ -288,8 +294,7 @@ static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, stru
 		check_message(m);
 		return;
 	}
-	if (!failed && !m->work.cancelled &&
-	    nexthop_leads_on(n, w, router_route(m, w->recipient))) {
+	if ((!failed || n->overtaken) && !m->work.cancelled && is_led_on(n, w)) {
 		router_add(job, w->recipient);
 		check_message(m);
 		return;

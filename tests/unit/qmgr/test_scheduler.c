@@ -307,6 +307,28 @@ static void a_reload_changes_routes_for_mail_that_waits_too(void **state)
 	assert_int_equal(given_at(0)->id, 1);
 }
 
+static void so_does_mail_whose_next_hop_was_being_looked_up(void **state)
+{
+	(void)state;
+	static const char *const ways[] = {"route \"*\" { relay = { \"[r.test]:25\" } }",
+					   "transport other { }  route \"*\" { transport = other "
+					   "relay = { \"[r.test]:25\" } }",
+					   "transport smtp { tls = required }"};
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		begin("");
+		send_mail(1, "x@a.test");
+		reload(ways[i]);
+		if (i == 0)
+			no_answer("a.test", VERDICT_DEFERRED, "4.4.3");
+		else
+			answer("a.test", one_host);
+		assert_int_equal(opened.n, 0);
+		answer(i < 2 ? "r.test" : "a.test", one_host);
+		assert_int_equal(opened.n, 1);
+		finish(state);
+	}
+}
+
 /* All connections that were opened since. */
 static void ready_all(int before)
 {
@@ -462,6 +484,7 @@ int main(void)
 		TEST(messages_are_taken_in_the_order_of_their_arrival),
 		TEST(a_reload_changes_limits_at_once),
 		TEST(a_reload_changes_routes_for_mail_that_waits_too),
+		cmocka_unit_test(so_does_mail_whose_next_hop_was_being_looked_up),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
 		cmocka_unit_test(mail_that_waits_goes_on_the_terms_of_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
