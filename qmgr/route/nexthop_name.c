@@ -59,7 +59,7 @@ char *nexthop_logins(const struct tables *t, const struct route *route, const ch
 	return buf_len(&b) > 0 ? buf_steal(&b, NULL) : NULL;
 }
 
-/* What the tables say of this relay. */
+/* The rows of tables for this relay. */
 static void add_terms_of_relay(struct buf *b, const struct tables *t, const char *relay, int port,
 			       const char *sender)
 {

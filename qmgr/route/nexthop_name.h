@@ -26,8 +26,8 @@ char *nexthop_logins(const struct tables *, const struct route *, const char *se
 
 void nexthop_write_terms(struct buf *, const struct tables *, const struct route *,
 			 const char *sender, const char *address);
-/* What else its connections are made with and by, for the key: where a reload or a table changes that, it is another next
- * hop, which is looked up before anything goes there. tables may be NULL. */
+/* The terms of its connections, for the key: port, addresses and login of ours, and policies of relays. Where a reload or
+ * a table changes one, it is another next hop, which is looked up before anything goes there. tables may be NULL. */
 
 char *nexthop_site_name(const struct route *, const char *address);
 /* The site's name where it does not come from the hosts; NULL where it does. */
