@@ -2,6 +2,7 @@
 #include "base/conf.h"
 
 #include "base/address.h"
+#include "base/buf.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -67,6 +68,17 @@ static bool parse_socket(const char *text, char **host, bool *bracketed)
 	return good;
 }
 
+/* Takes the name. */
+static char *shorten_ipv6(char *name)
+{
+	unsigned char bytes[16];
+	char text[INET6_ADDRSTRLEN];
+	if (inet_pton(AF_INET6, name, bytes) != 1)
+		return name;
+	free(name);
+	return mem_strdup(inet_ntop(AF_INET6, bytes, text, sizeof text));
+}
+
 bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
 {
 	size_t len = strcspn(text, ":");
@@ -96,7 +108,7 @@ bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
 	}
 	/* An address has no MX, with brackets or without. */
 	*bracketed = *bracketed || is_address(name);
-	*host = name;
+	*host = shorten_ipv6(name);
 	return true;
 }
 
@@ -114,4 +126,23 @@ bool conf_relay_read(const char *text, struct conf_relay *r)
 	bool good = conf_relay_parse(relay, &r->host, &r->port, &r->bracketed);
 	free(relay);
 	return good;
+}
+
+char *conf_relay_key(const char *text)
+{
+	struct conf_relay r;
+	struct buf b = {0};
+	if (!conf_relay_read(text, &r) || r.weight > 0) {
+		free(r.host);
+		return NULL;
+	}
+	buf_printf(&b, text[0] == '[' ? "[%s]" : "%s", r.host);
+	if (r.port > 0)
+		buf_printf(&b, ":%d", r.port);
+	free(r.host);
+	char *key = buf_steal(&b, NULL);
+	if (strcmp(key, text) != 0)
+		return key;
+	free(key);
+	return NULL;
 }

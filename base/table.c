@@ -100,16 +100,19 @@ static char *copy_text(const struct cdb *c, unsigned len, unsigned at)
 }
 
 /* Keys must be folded in the file: a look-up can't fold them. */
-static bool is_folded(const char *key, struct buf *why)
+static bool is_folded(const struct table_form *form, const char *key, struct buf *why)
 {
-	char *folded = name_key(key);
-	bool same = strcmp(folded, key) == 0;
+	char *name = form->verbatim ? mem_strdup(key) : name_key(key);
+	char *folded = form->fold ? form->fold(name) : NULL;
+	const char *wanted = folded ? folded : name;
+	bool same = strcmp(wanted, key) == 0;
 	if (!same && !utf8_is_ascii(key))
 		buf_printf(why, "the domain in the key \"%s\" must be in ASCII, as the DNS has it",
 			   key);
 	else if (!same)
-		buf_printf(why, "the key \"%s\" must be %s", key, folded);
+		buf_printf(why, "the key \"%s\" must be %s", key, wanted);
 	free(folded);
+	free(name);
 	return same;
 }
 
@@ -127,7 +130,7 @@ static void check_record(struct table *t, const struct table_form *form, const v
 		conf_fault(faults, file, number, "this record is damaged");
 	else if (!table_key_lower(key))
 		conf_fault(faults, file, number, "the key \"%s\" must be in lower case", key);
-	else if (!t->verbatim && !is_folded(key, &why))
+	else if (!is_folded(form, key, &why))
 		conf_fault(faults, file, number, "%s", buf_cstr(&why));
 	else if (form->check(context, bare, value, &why))
 		conf_fault(faults, file, number, "%s", buf_cstr(&why));

@@ -39,6 +39,9 @@ struct table_form {
 
 	bool verbatim; /* keys are no names: only their ASCII letters are folded, not the domains of name_key.h */
 
+	char *(*fold)(const char *key);
+	/* NULL, or: the one spelling of a key that is in lower case and in the form of name_key.h. NULL: it has that. */
+
 	bool bare; /* there need be nothing behind a key */
 
 	bool (*two)(const char *rest);

@@ -322,11 +322,23 @@ static const char *check_tls_policy(const void *context, const char *key, const 
 	return tls_policy_good(value, why) ? NULL : value;
 }
 
+/* Of credentials a sender may stand behind the next hop. */
+static char *fold_hop(const char *key)
+{
+	size_t len = strcspn(key, " ");
+	char *hop = mem_strndup(key, len), *folded = conf_relay_key(hop);
+	char *all = folded ? mem_printf("%s%s", folded, key + len) : NULL;
+	free(folded);
+	free(hop);
+	return all;
+}
+
 static const struct table_form forms[] = {
 #define T(role, setting, ends, form, good)                                                         \
 	[TABLE_##role] = {.colon = ends,                                                           \
 			  .shape = form,                                                           \
 			  .check = good,                                                           \
+			  .fold = TABLE_##role == TABLE_TLS_POLICY ? fold_hop : NULL,              \
 			  .bare = TABLE_##role == TABLE_RECIPIENTS,                                \
 			  .verbatim = TABLE_##role == TABLE_USERS ||                               \
 				      TABLE_##role == TABLE_LIMITS ||                              \
@@ -341,6 +353,7 @@ const struct table_form *table_form_of(enum table_role role)
 	static const struct table_form credentials = {.colon = false,
 						      .shape = "NEXT-HOP [SENDER] LOGIN SECRET",
 						      .check = check_credential,
+						      .fold = fold_hop,
 						      .two = credential_has_sender};
 	return role == TABLE_CREDENTIALS ? &credentials : &forms[role];
 }

@@ -89,11 +89,21 @@ static char *join_word(char *stop, char **value, char *end)
 	return stop + len;
 }
 
+/* Takes the key. */
+static void replace_key(struct table_row *row, char *key)
+{
+	free(row->folded);
+	row->key = row->folded = key;
+}
+
 /* A domain beyond ASCII becomes longer than the line has room for. */
 static void fold_key(const struct reader *r, struct table_row *row)
 {
 	if (!r->form->verbatim && !name_key_plain(row->key))
-		row->key = row->folded = name_key(row->key);
+		replace_key(row, name_key(row->key));
+	char *key = r->form->fold ? r->form->fold(row->key) : NULL;
+	if (key)
+		replace_key(row, key);
 }
 
 static void begin_row(struct reader *r, char *line, char *end)

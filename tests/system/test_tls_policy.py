@@ -135,6 +135,25 @@ def test_the_strictest_of_transport_route_and_table_holds(lab, certificates, tmp
     assert f"[127.0.0.1]:{clear.port} tls=required" in sites
 
 
+@pytest.mark.parametrize("written", ["[IPv6:::ffff:127.0.0.1]:{}", "[::ffff:127.0.0.1]:{}", "[0:0::FFFF:127.0.0.1]:{}", "[IPv6:::ffff:127.0.0.1]"])
+def test_a_row_is_for_its_next_hop_in_each_spelling(lab, tmp_path, written):
+    sink = lab.sink()
+    (tmp_path / "policy").write_text(written.format(sink.port) + "  required\n")
+    config = Config(settings={"tls_policy": [str(tmp_path / "policy")]}, transports={"smtp": {"tls": "none"}})
+    config.routes["*"] = {"relay": [f"[IPv6:::FFFF:127.0.0.1]:{sink.port}"]}
+    relay = lab.relay(config)
+    relay.send(recipients=["x@dest.test"])
+    assert relay.wait_event("deferred")["dsn"] == "4.7.4"
+    assert not sink.messages
+
+
+@pytest.mark.parametrize("written, wanted", [("[ipv6:2001:db8::1]:25", "[2001:db8::1]:25"), ("[mx.test]:025", "[mx.test]:25")])
+def test_in_cdb_a_next_hop_has_one_spelling(lab, tmp_path, written, wanted):
+    subprocess.run(["cdb", "-c", "-m", str(tmp_path / "policy.cdb")], input=f"{written} required\n", check=True, text=True)
+    relay = lab.relay(Config(settings={"tls_policy": [str(tmp_path / "policy.cdb")]}), start=False)
+    assert f'policy.cdb:1: the key "{written}" must be {wanted}' in relay.command("check").stderr
+
+
 def test_required_authenticates_nobody_and_says_so(lab, certificates):
     expired = certificates.host("other.test", days=-5)
     sink = lab.own_sink("--certificate", expired[0], "--key", expired[1])

@@ -82,6 +82,23 @@ static void the_sender_counts_first_then_how_the_next_hop_is_written(void **stat
 	conf_unref(c);
 }
 
+static void a_next_hop_is_found_in_each_spelling(void **state)
+{
+	struct buf errors = {0};
+	(void)state;
+	struct conf *c = with_rows("[IPv6:2001:DB8:0::1]:0587 six password:/s\n"
+				   "[2001:db8::2] a.test sender password:/s\n"
+				   "host.test.:587 dotted password:/s\n",
+				   &errors);
+	assert_non_null(c);
+	assert_login(c, "[IPv6:2001:DB8:0::1]:0587", "x@y.test", "six");
+	assert_login(c, "[2001:db8::1]:587=2", "x@y.test", "six");
+	assert_login(c, "[2001:db8::1]:25", "x@y.test", NULL);
+	assert_login(c, "[IPv6:2001:db8:0:0::2]:25", "x@a.test", "sender");
+	assert_login(c, "host.test:587", "x@y.test", "dotted");
+	conf_unref(c);
+}
+
 static void what_is_no_row_is_a_fault_with_its_line(void **state)
 {
 	static const char *const rows[] = {
@@ -122,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_sender_counts_first_then_how_the_next_hop_is_written),
+		cmocka_unit_test(a_next_hop_is_found_in_each_spelling),
 		cmocka_unit_test(what_is_no_row_is_a_fault_with_its_line),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
