@@ -7,6 +7,7 @@
 #include "base/mailaddr.h"
 #include "base/mechanism.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tables.h"
@@ -46,9 +47,12 @@ static void check_networks(struct check *c, const struct conf_list *l, int line)
 static void check_masquerade(struct check *c)
 {
 	const struct conf_list *l = &c->conf->masquerade;
-	for (int i = 0; i < l->n; i++)
-		if (!conf_host_good(l->item[i] + (l->item[i][0] == '!')))
+	for (int i = 0; i < l->n; i++) {
+		char *key = name_key(l->item[i] + (l->item[i][0] == '!'));
+		if (!conf_host_good(key))
 			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
+		free(key);
+	}
 }
 
 /* RFC 5322 2.2. Without Received a loop would never be found. */
@@ -384,11 +388,14 @@ static void check_transport(struct check *c, struct conf_transport *t)
 
 static void check_from(struct check *c, const struct conf_route *r)
 {
-	for (int i = 0; i < r->from.n; i++)
-		if (strcmp(r->from.item[i], "<>") != 0 && !conf_pattern_good(r->from.item[i]))
+	for (int i = 0; i < r->from.n; i++) {
+		char *key = name_key(r->from.item[i]);
+		if (strcmp(key, "<>") != 0 && !conf_pattern_good(key))
 			FAULT(c, &r->from, i, r->line,
 			      "\"%s\" is not an address, a domain, a .parent of domains, or <>",
 			      r->from.item[i]);
+		free(key);
+	}
 }
 
 static void check_end(struct check *c, const struct conf_route *r)

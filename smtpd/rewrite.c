@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static bool apply_canonical(const struct conf *c, enum table_role role, const ch
 		char *value = tables_find(c->tables, role, now, &origin);
 		char *to = value ? apply_value(value, now) : NULL;
 		free(value);
-		if (!to || strcasecmp(to, now) == 0) {
+		if (!to || strcmp(to, now) == 0) {
 			free(to);
 			return true;
 		}
@@ -66,32 +67,45 @@ static bool is_exception(const struct conf *c, const char *address, size_t local
 	return false;
 }
 
-/* Is it the domain, or in it? Both are in lower case but for what the operator wrote. */
-static bool is_within(const char *domain, const char *parent)
+enum within { OUTSIDE, SELF, BELOW };
+
+/* Where is a domain, seen from another? Both as name_key() has them. */
+static enum within locate_domain(const char *domain, const char *from)
 {
-	size_t len = strlen(domain), most = strlen(parent);
-	if (len < most || strcasecmp(domain + len - most, parent) != 0)
-		return false;
-	return len == most || domain[len - most - 1] == '.';
+	size_t len = strlen(domain), most = strlen(from);
+	if (strcmp(domain, from) == 0)
+		return SELF;
+	bool below = len > most && domain[len - most - 1] == '.' &&
+		     strcmp(domain + len - most, from) == 0;
+	return below ? BELOW : OUTSIDE;
+}
+
+/* True: no other setting counts. */
+static bool masquerade_as(const struct conf *c, const char *setting, const char *address,
+			  struct rewrite *r)
+{
+	struct table_origin origin = {c->file, 0};
+	bool left_alone = *setting == '!';
+	const char *now = rewrite_result(r, address), *domain = mailaddr_domain(now);
+	char *key = name_key(domain), *parent = name_key(setting + left_alone);
+	enum within is = locate_domain(key, parent);
+	if (is == BELOW && !left_alone)
+		add_step(r, "masquerade", &origin,
+			 mem_printf("%.*s%s", (int)(domain - now), now, parent));
+	free(parent);
+	free(key);
+	return is != OUTSIDE;
 }
 
 static void masquerade_domain(const struct conf *c, const char *address, struct rewrite *r)
 {
-	struct table_origin origin = {c->file, 0};
 	const char *now = rewrite_result(r, address), *domain = mailaddr_domain(now);
 	size_t local = *domain ? (size_t)(domain - now - 1) : 0;
 	if (!*domain || is_exception(c, now, local))
 		return;
-	for (int i = 0; i < c->masquerade.n; i++) {
-		const char *parent = c->masquerade.item[i];
-		bool left_alone = *parent == '!';
-		if (!is_within(domain, parent + left_alone))
-			continue;
-		if (!left_alone && strcasecmp(domain, parent) != 0)
-			add_step(r, "masquerade", &origin,
-				 mem_printf("%.*s@%s", (int)local, now, parent));
-		return;
-	}
+	for (int i = 0; i < c->masquerade.n; i++)
+		if (masquerade_as(c, c->masquerade.item[i], address, r))
+			return;
 }
 
 bool rewrite_sender(const struct conf *c, const char *address, struct rewrite *r)

@@ -261,6 +261,15 @@ def test_addresses_are_rewritten_on_the_way_in(lab, tables):
         ("joe@pc.lab.dest.test", "to@dest.test"), ("root@host.dest.test", "to@dest.test")]
 
 
+def test_a_row_may_change_the_case_of_a_local_part_alone(lab, tables):
+    sink = lab.sink()
+    config = _quick(recipient_canonical=[tables.text("canonical", "anna@dest.test Anna@dest.test")])
+    relay = lab.relay(config.route_all_to(sink.port))
+    for number, to in enumerate(("anna@dest.test", "ANNA@dest.test", "Anna@dest.test"), 1):
+        relay.send(recipients=[to])
+        assert sink.wait_messages(number)[-1].recipients == ["Anna@dest.test"]
+
+
 HEADER = b"From: Joe <joe@pc.old.test>\r\nTo: x@old.test,\r\n\t\"Why\" <y@other.test>\r\nSubject: joe@pc.old.test\r\n"
 REWRITTEN = b"From: Joe <joe@old.test>\r\nTo: x@new.test,\r\n\t\"Why\" <y@other.test>\r\nSubject: joe@pc.old.test\r\n"
 

@@ -69,6 +69,35 @@ def test_what_is_said_of_a_domain_holds_for_each_spelling(lab, written):
     assert not relay.events("sent")
 
 
+@pytest.mark.parametrize("written", IN_TABLES)
+def test_the_host_of_a_sender_is_hidden_in_each_spelling(lab, written):
+    sink = lab.sink()
+    relay = lab.relay(Config({"masquerade": [f"!open.{written}", written]}).route_all_to(sink.port))
+    with relay.client() as client:
+        client.greet()
+        for spelling in SPELLINGS:
+            client.send_mail(f"me@host.{spelling}", ["a@dest.test"], mail_params=" SMTPUTF8")
+            client.send_mail(f"me@open.{spelling}", ["b@dest.test"], mail_params=" SMTPUTF8")
+    sent = sink.wait_messages(2 * len(SPELLINGS))
+    assert {m.sender for m in sent if m.recipients == ["a@dest.test"]} == {f"me@{ONE}"}
+    assert {m.sender.partition(".")[0] for m in sent if m.recipients == ["b@dest.test"]} == {"me@open"}
+
+
+@pytest.mark.parametrize("written", IN_TABLES)
+def test_a_route_is_for_its_senders_in_each_spelling(lab, written):
+    sink, away = lab.sink(), lab.sink()
+    config = Config().route_all_to(away.port)
+    config.routes["dest.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "from": [f"me@{written}", f".{written}"]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        for spelling in SPELLINGS:
+            for sender in ("me@", "you@below."):
+                client.send_mail(f"{sender}{spelling}", ["a@dest.test"], mail_params=" SMTPUTF8")
+    sink.wait_messages(2 * len(SPELLINGS))
+    assert not away.messages
+
+
 def _send_to_each(relay, recipient):
     for spelling in SPELLINGS:
         with relay.client() as client:
