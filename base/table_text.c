@@ -17,9 +17,10 @@ struct reader {
 	const void *context;
 	struct conf_faults *faults;
 	int line;
-	bool open; /* the last row may go on: */
-	bool bare; /* not without a value, whose place is the next line's */
-	char *end; /* of its value so far */
+	bool open;  /* the last row may go on: */
+	bool empty; /* of its value nothing has come */
+	int from;   /* the line where its value begins */
+	char *end;  /* of its value so far */
 };
 
 bool table_key_lower(const char *key)
@@ -59,22 +60,35 @@ static struct table_row *add_row(struct table_text *t)
 	return &t->row[t->n++];
 }
 
-/* The whole row has come. */
-static void close_row(struct reader *r)
+static void say_shape(const struct reader *r, int line)
+{
+	conf_fault(r->faults, r->file, line, "must be \"%s\"", r->form->shape);
+}
+
+static void check_row(const struct reader *r, const struct table_row *row)
 {
 	struct buf why = {0};
-	if (!r->open)
-		return;
-	r->open = false;
-	*r->end = '\0';
-	const struct table_row *row = &r->to->row[r->to->n - 1];
 	const char *at = r->form->check(r->context, row->key, row->value, &why);
-	int line = row->line;
+	int line = r->from;
 	for (const char *c = row->value; at && c < at; c++)
 		line += *c == '\n';
 	if (at)
 		conf_fault(r->faults, r->file, line, "%s", buf_cstr(&why));
 	buf_fini(&why);
+}
+
+/* The whole row has come. */
+static void close_row(struct reader *r)
+{
+	if (!r->open)
+		return;
+	r->open = false;
+	*r->end = '\0';
+	const struct table_row *row = &r->to->row[r->to->n - 1];
+	if (r->empty && !r->form->bare && !r->form->colon)
+		say_shape(r, row->line);
+	else
+		check_row(r, row);
 }
 
 /* The word at *value moves up to the key that ends at stop. Returns where that ends now. */
@@ -106,16 +120,17 @@ static void fold_key(const struct reader *r, struct table_row *row)
 		replace_key(row, key);
 }
 
+/* A value may begin in the next line, but not what belongs to a key. */
 static void begin_row(struct reader *r, char *line, char *end)
 {
 	char *stop = end_of_key(line, r->form->colon);
-	if (!stop || (stop == end && !r->form->bare)) {
-		conf_fault(r->faults, r->file, r->line, "must be \"%s\"", r->form->shape);
-		return;
-	}
-	char *value = stop == end ? end : stop + 1;
+	char *value = !stop || stop == end ? end : stop + 1;
 	while (value < end && words_is_blank(*value))
 		value++;
+	if (!stop || (value == end && r->form->two)) {
+		say_shape(r, r->line);
+		return;
+	}
 	if (r->form->two && r->form->two(value))
 		stop = join_word(stop, &value, end);
 	*trimmed_end(line, stop) = '\0';
@@ -124,8 +139,19 @@ static void begin_row(struct reader *r, char *line, char *end)
 	*add_row(r->to) = (struct table_row){line + (*line == '@'), value, r->line, NULL};
 	fold_key(r, &r->to->row[r->to->n - 1]);
 	r->open = true;
+	r->empty = value == end;
+	r->from = r->line;
 	r->end = trimmed_end(value, end);
-	r->bare = value == end && r->form->bare;
+}
+
+/* Where the key has ended its line, the end of that is its end. */
+static void begin_value(struct reader *r, char *text, char *end)
+{
+	*r->end = '\0';
+	r->to->row[r->to->n - 1].value = text;
+	r->empty = false;
+	r->from = r->line;
+	r->end = trimmed_end(text, end);
 }
 
 /* Bytes between the parts of a value read as blanks; line ends stay, to be counted. */
@@ -146,8 +172,8 @@ static void read_line(struct reader *r, char *line, char *end)
 	if (text == line) {
 		close_row(r);
 		begin_row(r, line, end);
-	} else if (r->open && r->bare) {
-		conf_fault(r->faults, r->file, r->line, "must be \"%s\"", r->form->shape);
+	} else if (r->open && r->empty) {
+		begin_value(r, text, end);
 	} else if (r->open) {
 		blank_out(r->end, text);
 		r->end = trimmed_end(text, end);
