@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { USUAL_PORT = 25 };
+
 static void append_list(struct buf *b, const struct conf_list *list)
 {
 	for (int i = 0; i < list->n; i++) {
@@ -64,7 +66,7 @@ static void add_terms_of_relay(struct buf *b, const struct tables *t, const char
 			       const char *sender)
 {
 	struct conf_relay r;
-	if (!t || !conf_relay_read(relay, &r))
+	if (!conf_relay_read(relay, &r))
 		return;
 	char *tls = tls_policy_row(t, r.host, r.bracketed, r.port > 0 ? r.port : port, NULL);
 	struct credential *c = credential_find(t, relay, sender);
@@ -86,13 +88,38 @@ static void add_terms_of_domain(struct buf *b, const struct tables *t, const cha
 	credential_unref(c);
 }
 
+static void add_term(struct buf *b, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	buf_puts(b, name);
+	buf_puts(b, value);
+}
+
+/* Most have none of it, and this is written for each recipient. */
+static void add_terms_of_transport(struct buf *b, const struct conf_transport *by)
+{
+	if (by->port != USUAL_PORT)
+		buf_printf(b, " port=%d", (int)by->port);
+	add_term(b, " from=", by->source_address);
+	add_term(b, " certificate=", by->client_certificate);
+	if (by->fallback_relay.n > 0)
+		buf_puts(b, " else=");
+	append_list(b, &by->fallback_relay);
+}
+
+static bool has_terms(const struct tables *t)
+{
+	return t && tables_count(t, TABLE_TLS_POLICY) + tables_count(t, TABLE_CREDENTIALS) > 0;
+}
+
 void nexthop_write_terms(struct buf *b, const struct tables *t, const struct route *route,
 			 const char *sender, const char *address)
 {
 	const struct conf_transport *by = route->by;
-	buf_printf(b, " port=%d from=%s certificate=%s else=", (int)by->port, by->source_address,
-		   by->client_certificate);
-	append_list(b, &by->fallback_relay);
+	add_terms_of_transport(b, by);
+	if (!has_terms(t))
+		return;
 	if (route->relay->n == 0)
 		add_terms_of_domain(b, t, mailaddr_domain(address), sender);
 	for (int i = 0; i < route->relay->n; i++)
