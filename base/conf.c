@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The configuration is whole where there are no faults. */
 static struct conf *build_and_check(const struct conf_file *from, const char *file, unsigned with,
@@ -103,12 +104,17 @@ struct conf *conf_read_to_ask(const char *file, struct buf *errors)
 	return c;
 }
 
+/* This is asked for each message: the name is folded once, and not for each section. */
 const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
 {
-	for (int i = 1; i < c->nflow; i++)
-		if (name_key_fits(c->flow[i].title, name))
-			return &c->flow[i];
-	return &c->flow[0];
+	char *folded = c->nflow <= 1 || name_key_plain(name) ? NULL : name_key(name);
+	const char *key = folded ? folded : name;
+	int found = 0;
+	for (int i = 1; i < c->nflow && found == 0; i++)
+		if (strcasecmp(c->flow[i].title, key) == 0)
+			found = i;
+	free(folded);
+	return &c->flow[found];
 }
 
 struct conf *conf_defaults(void)
