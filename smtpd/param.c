@@ -271,5 +271,5 @@ bool param_orcpt_octets(const char *value, char to[PARAM_ORCPT_MAX + 1])
 		return false;
 	value += len;
 	return xtext_decode_utf8(value, strlen(value), address, sizeof address) &&
-	       param_orcpt_of(address, to);
+	       !utf8_is_ascii(address) && param_orcpt_of(address, to);
 }
