@@ -52,24 +52,23 @@ static bool site_is_routed_to(const struct route *route, const struct site *s, c
 	return *at == '\0';
 }
 
-static bool has_any(const struct peer *p, const char *domain)
+static bool has_any(const struct peer *p, const char *key)
 {
 	const struct envelope *env = p->job->work->envelope;
 	for (const struct list *l = p->entries.next; l != &p->entries; l = l->next) {
 		const struct entry *e = list_entry(l, struct entry, in_peer);
 		for (uint32_t i = 0; i < e->n; i++)
-			if (name_key_same(domain,
-					  mailaddr_domain(env->rcpt[e->recipient[i]].address)))
+			if (name_key_fits(key, mailaddr_domain(env->rcpt[e->recipient[i]].address)))
 				return true;
 	}
 	return false;
 }
 
 /* Mail that waits there, wherever the configuration sends such mail by now. */
-static bool site_has_any(const struct site *s, const char *domain)
+static bool site_has_any(const struct site *s, const char *key)
 {
 	for (const struct list *l = s->queue.peers.next; l != &s->queue.peers; l = l->next)
-		if (has_any(list_entry(l, struct peer, in_queue), domain))
+		if (has_any(list_entry(l, struct peer, in_queue), key))
 			return true;
 	return false;
 }
@@ -77,24 +76,25 @@ static bool site_has_any(const struct site *s, const char *domain)
 bool domain_mail_goes_to(const struct qmgr *q, const char *domain, const struct site *s)
 {
 	struct mailaddr a;
-	char *address = mem_printf("postmaster@%s", domain);
+	char *address = mem_printf("postmaster@%s", domain), *key = name_key(domain);
 	bool goes = site_serves_domain(q, s, domain) ||
 		    (mailaddr_mailbox(address, strlen(address), true, &a) == MAILADDR_OK &&
 		     site_is_routed_to(route_find(q->routes, "", address), s, domain)) ||
-		    site_has_any(s, domain);
+		    site_has_any(s, key);
+	free(key);
 	free(address);
 	return goes;
 }
 
 /* Its recipients of the domain are put off; the others stay in it. */
-static void hold_recipients(struct entry *e, const char *domain, struct verdict *why)
+static void hold_recipients(struct entry *e, const char *key, struct verdict *why)
 {
 	struct message *m = message_of_work(e->peer->job->work);
 	struct outcome_context context = {.transport = e->peer->job->transport, .untried = true};
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < e->n; i++) {
 		const char *address = m->work.envelope->rcpt[e->recipient[i]].address;
-		if (name_key_same(domain, mailaddr_domain(address)))
+		if (name_key_fits(key, mailaddr_domain(address)))
 			outcome_apply(m, e->recipient[i], why, &context);
 		else
 			e->recipient[left++] = e->recipient[i];
@@ -118,19 +118,21 @@ void domain_mail_hold_entry(struct entry *e)
 		}
 		struct verdict *why =
 			suspend_verdict("domain", suspend_domain_until_ms(db, domain));
-		hold_recipients(e, domain, why);
+		char *key = name_key(domain);
+		hold_recipients(e, key, why);
+		free(key);
 		verdict_unref(why);
 	}
 }
 
 /* All of its entries leave; those that have other recipients come back, in their order. */
-static void hold_peer(struct peer *p, const char *domain, struct verdict *why)
+static void hold_peer(struct peer *p, const char *key, struct verdict *why)
 {
 	struct list others;
 	list_init(&others);
 	while (p->waiting > 0) {
 		struct entry *e = peer_drop(p);
-		hold_recipients(e, domain, why);
+		hold_recipients(e, key, why);
 		if (e->n > 0)
 			list_append(&others, &e->in_peer);
 		else
@@ -143,14 +145,14 @@ static void hold_peer(struct peer *p, const char *domain, struct verdict *why)
 	}
 }
 
-static void hold_of_site(struct qmgr *q, struct site *s, const char *domain, struct verdict *why)
+static void hold_of_site(struct qmgr *q, struct site *s, const char *key, struct verdict *why)
 {
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
 		struct message *m = message_of_work(p->job->work);
-		if (m->verifying || !has_any(p, domain))
+		if (m->verifying || !has_any(p, key))
 			continue;
-		hold_peer(p, domain, why);
+		hold_peer(p, key, why);
 		message_check(q, m);
 	}
 	site_touch(s);
@@ -159,7 +161,9 @@ static void hold_of_site(struct qmgr *q, struct site *s, const char *domain, str
 void domain_mail_hold(struct qmgr *q, const char *domain)
 {
 	struct verdict *why = suspend_verdict("domain", suspend_domain_until_ms(&q->db, domain));
+	char *key = name_key(domain);
 	for (struct site *s = q->db.sites; s; s = s->hh.next)
-		hold_of_site(q, s, domain, why);
+		hold_of_site(q, s, key, why);
+	free(key);
 	verdict_unref(why);
 }
