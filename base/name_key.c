@@ -135,6 +135,8 @@ char *name_key(const char *key)
 	key = kept ? kept : key;
 	if (name_key_plain(key)) {
 		buf_puts(&to, key);
+	} else if (kept) {
+		put_word(&to, kept); /* blanks in its quotes part no words */
 	} else {
 		for (bool more = true; more; more = *key++ != '\0') {
 			size_t len = strcspn(key, " ");

@@ -104,6 +104,8 @@ static void a_final_dot_is_no_part_of_a_domain(void **state)
 	is_key(".", ".");
 	is_key("\".\"@a.test", "\".\"@a.test");
 	is_key("\"a. b\"@a.test", "\"a. b\"@a.test");
+	is_key("\"a b. c\"@a.test.", "\"a b. c\"@a.test");
+	is_key("\"a b\xc3\xbc c\"@a.test", "\"a b\xc3\xbc c\"@a.test");
 	is_key("\"a.", "\"a.");
 }
 
