@@ -14,7 +14,8 @@ static int by_title(const void *a, const void *b)
 
 bool conf_alias_good(const char *key)
 {
-	return strcmp(key, "postmaster") == 0 || (strchr(key, '@') && conf_pattern_good(key));
+	struct mailaddr a;
+	return strcmp(key, "postmaster") == 0 || mailaddr_kept(key, &a);
 }
 
 static void check_titles(const struct conf *c, struct conf_faults *faults)

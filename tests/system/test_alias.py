@@ -106,7 +106,7 @@ def test_a_member_that_is_no_address_is_an_error_with_its_line(lab, tmp_path, me
     assert f'"{member}" is not an address' in relay.command("check").stderr
 
 
-@pytest.mark.parametrize("key", ["a@b@", "@here.test", "a@here..test", "anna"])
+@pytest.mark.parametrize("key", ["a@b@", "a@b@here.test", "@here.test", "a@here..test", "anna"])
 def test_an_alias_that_no_address_can_be_is_an_error_with_its_line(lab, tmp_path, key):
     relay = lab.relay(_config(lab.sink()))
     relay.config.settings["aliases"] = _table(tmp_path, "aliases", f"{key}: a@dest.test")
