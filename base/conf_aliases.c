@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_build.h"
 
+#include "base/conf_value.h"
 #include "base/mailaddr.h"
-#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,25 +31,13 @@ static void check_titles(const struct conf *c, struct conf_faults *faults)
 	}
 }
 
-/* A member becomes what an envelope keeps of it. False: it is no address. */
-static bool keep_member(char **member)
-{
-	struct mailaddr a;
-	const char *kept = mailaddr_kept(*member, &a);
-	if (kept) {
-		free(*member);
-		*member = mem_strdup(kept);
-	}
-	return kept;
-}
-
 static void check_section(const struct conf *c, const struct conf_alias *a,
 			  const struct conf_lines *lines, struct conf_faults *faults)
 {
 	if (a->to.n == 0)
 		conf_fault(faults, c->file, a->line, "alias \"%s\" stands for nothing", a->title);
 	for (int i = 0; i < a->to.n; i++)
-		if (!keep_member(&a->to.item[i]))
+		if (!conf_value_keep_address(&a->to.item[i]))
 			conf_fault(faults, c->file, conf_lines_find(lines, &a->to, i, a->line),
 				   "\"%s\" is not an address", a->to.item[i]);
 }

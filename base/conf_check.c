@@ -86,17 +86,10 @@ static bool is_mailbox(const char *text, bool utf8_allowed)
 	       a.text[a.at];
 }
 
-/* An address becomes what an envelope keeps of it. */
-static void keep_address(struct check *c, const char *setting, char **address)
+static void check_address(struct check *c, const char *setting, char **address)
 {
-	struct mailaddr a;
-	const char *kept = mailaddr_kept(*address, &a);
-	if (kept) {
-		free(*address);
-		*address = mem_strdup(kept);
-	} else if (**address) {
+	if (**address && !conf_value_keep_address(address))
 		FAULT(c, address, -1, 1, "%s \"%s\" is not an address", setting, *address);
-	}
 }
 
 static void check_archive(struct check *c, const struct conf_archive *a)
@@ -184,8 +177,8 @@ static void check_global(struct check *c)
 		      f->log);
 	if (*f->http && !address_parse_with_port(f->http, &a))
 		FAULT(c, &f->http, -1, 1, "http \"%s\" is not ADDRESS:PORT", f->http);
-	keep_address(c, "postmaster", &f->postmaster);
-	keep_address(c, "always_bcc", &f->always_bcc);
+	check_address(c, "postmaster", &f->postmaster);
+	check_address(c, "always_bcc", &f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_tables(c);
 	check_masquerade(c);

@@ -2,6 +2,7 @@
 #include "base/conf_value.h"
 
 #include "base/conf_units.h"
+#include "base/mailaddr.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -218,6 +219,17 @@ void conf_value_copy(const struct conf_row *row, void *to, const void *from)
 	} else {
 		memcpy(to, from, size_of(row->type));
 	}
+}
+
+bool conf_value_keep_address(char **address)
+{
+	struct mailaddr a;
+	const char *kept = mailaddr_kept(*address, &a);
+	if (!kept)
+		return false;
+	free(*address);
+	*address = mem_strdup(kept);
+	return true;
 }
 
 static void print_quoted(struct buf *to, const char *text)

@@ -17,6 +17,9 @@ bool conf_value_set(const struct conf_row *, void *place, const char *text, stru
 bool conf_value_controls(const char *text);
 /* Has it a control character? No setting may, nor what stands in a list, nor a title. */
 
+bool conf_value_keep_address(char **address);
+/* An address becomes what an envelope keeps of it. False: the text is none, and stays. */
+
 void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);
 void conf_value_free(const struct conf_row *, void *place);
