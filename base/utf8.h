@@ -13,8 +13,7 @@
 #include <stddef.h>
 
 bool utf8_is_ascii(const char *text);
-bool utf8_beyond_ascii(const char *bytes,
-		       size_t len); /* any byte of them: NUL or not, text or not */
+bool utf8_beyond_ascii(const char *bytes, size_t len); /* is any of them? NUL ends nothing */
 
 size_t utf8_mark(const char *text);
 /* Bytes of the mark that some editors put before the first line of a file: 3, or 0. It is no part of the text. */

@@ -32,9 +32,8 @@ struct ending {
 	struct timer look;
 	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
 	int64_t told_ms;
-	int quiet; /* looks in a row at which nothing was being worked on */
-	struct request *
-		waiter; /* who asked for the drain, and is told how it goes, or for the restart; or NULL */
+	int quiet;		/* looks in a row at which nothing was being worked on */
+	struct request *waiter; /* who asked for the drain, or for the restart; or NULL */
 };
 
 void ending_init(struct server *);

@@ -66,7 +66,7 @@ enum kept_which {
 
 struct server {
 	struct conf *conf;
-	struct buf fixed; /* what holds until the end, whatever is reloaded: conf_fixed() */
+	struct buf fixed; /* settings that hold until the end, whatever is reloaded: conf_fixed() */
 	struct loop *loop;
 	struct control *control;
 	struct dns *dns;
