@@ -62,7 +62,7 @@ bool nexthop_moves(struct job *, uint32_t recipient, const struct route *, const
  * those of its flow any more. */
 
 bool nexthop_has_left(struct job *, uint32_t recipient, const struct route *, const struct site *);
-/* From the source of the site, the recipient is to go elsewhere, or to where nobody knows yet. */
+/* Likewise; or from the source of the site the recipient is to go elsewhere, or to where nobody knows yet. */
 
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 

@@ -179,7 +179,6 @@ static bool is_to_move(const struct peer *p, uint32_t recipient)
 	const struct route *way = router_route(message_of_work(p->job->work), recipient);
 	const struct site *s = site_of_queue(p->queue);
 	return way->action != ROUTE_DELIVER || is_carried_elsewhere(p, way) ||
-	       nexthop_moves(p->job, recipient, way, s) ||
 	       nexthop_has_left(p->job, recipient, way, s);
 }
 
