@@ -117,6 +117,11 @@ const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
 	return &c->flow[found];
 }
 
+bool conf_below_share(int64_t held, int64_t share, int64_t nfree)
+{
+	return nfree > 0 && held * (100 - share) < share * nfree;
+}
+
 struct conf *conf_defaults(void)
 {
 	struct conf_faults faults = {0};

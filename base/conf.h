@@ -359,6 +359,9 @@ const struct conf_provider *conf_provider_of_answer(const struct conf *, const s
 const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
 /* The row of this flow, or of "*". */
 
+bool conf_below_share(int64_t held, int64_t share, int64_t nfree);
+/* Of the active messages: who holds so many places, and has so much of a hundred, may have another of those that are free. */
+
 const struct conf_source *conf_source_find(const struct conf *, const char *name); /* or NULL */
 
 bool conf_uses_has(const struct conf_uses *, const struct conf_source *);

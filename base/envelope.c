@@ -141,7 +141,6 @@ void envelope_add_history(struct envelope *e, const struct history *h)
 	if (e->nhistory == ENVELOPE_HISTORY_MAX) {
 		struct history *oldest = &e->history[ENVELOPE_HISTORY_FIRST];
 		verdict_unref(oldest->verdict);
-		assert(e->nhistory > 0);
 		e->nhistory--;
 		memmove(oldest, oldest + 1,
 			(e->nhistory - ENVELOPE_HISTORY_FIRST) * sizeof *oldest);

@@ -77,12 +77,6 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	return m;
 }
 
-/* As spool/inflow.h has it: so much of the places is all that those that hold some may have. */
-static bool has_share(int64_t held, const struct conf_flow *f, int64_t nfree)
-{
-	return nfree <= 0 || held * (100 - f->share) >= f->share * nfree;
-}
-
 /* Others of its flow, or all that were tried before, wait in the queue until a place comes free. Whom no report goes to
  * for now makes no room for them: it would come back at once. */
 static bool places_are_scarce(const struct message *m)
@@ -91,9 +85,10 @@ static bool places_are_scarce(const struct message *m)
 	const struct conf *c = q->sched.conf;
 	int64_t n = HASH_COUNT(q->messages), nfree = c->queue.message_active_limit - n;
 	const struct flow *f = m->work.flow;
-	return (has_share(f->nwork, f->settings, nfree) || has_share(n, &c->flow[0], nfree)) &&
-	       report_rate_has_room(&q->reports, &c->queue, m->work.envelope->sender,
-				    scheduler_now_ms(&q->sched));
+	bool room = conf_below_share(f->nwork, f->settings->share, nfree) &&
+		    conf_below_share(n, c->flow[0].share, nfree);
+	return !room && report_rate_has_room(&q->reports, &c->queue, m->work.envelope->sender,
+					     scheduler_now_ms(&q->sched));
 }
 
 static int64_t waits_for_ms(const struct message *m, bool scarce)

@@ -172,12 +172,17 @@ static bool is_named(const struct job *job, const char *source)
 	return false;
 }
 
+static bool has_source_of(const struct nexthop *n, const struct site *s)
+{
+	const char *is = source_name(s);
+	return is && n->source ? strcmp(is, n->source) == 0 : is == n->source;
+}
+
 static bool changes_source(const struct job *job, const struct nexthop *n, const struct site *s)
 {
 	const char *is = source_name(s);
-	if (!is || !n->source)
-		return is != n->source;
-	return strcmp(is, n->source) != 0 && (!is_shut(n) || !is_named(job, is));
+	bool stays = is && n->source && is_shut(n) && is_named(job, is);
+	return !stays && !has_source_of(n, s);
 }
 
 bool nexthop_moves(struct job *job, uint32_t recipient, const struct route *way,
@@ -190,9 +195,7 @@ bool nexthop_has_left(struct job *job, uint32_t recipient, const struct route *w
 		      const struct site *s)
 {
 	const struct nexthop *n = nexthop_of(job, recipient, way);
-	const char *is = source_name(s);
-	bool same = is && n->source ? strcmp(is, n->source) == 0 : is == n->source;
-	return same ? nexthop_site(n) != s : changes_source(job, n, s);
+	return has_source_of(n, s) ? nexthop_site(n) != s : changes_source(job, n, s);
 }
 
 bool nexthop_known(const struct nexthop *n)

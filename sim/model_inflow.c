@@ -44,14 +44,9 @@ struct model_inflow_row *model_inflow_row(struct model_inflow *in, const char *f
 	return r;
 }
 
-static bool may_hold_more(int64_t held, int64_t share, int64_t nfree)
-{
-	return nfree > 0 && (share == PERCENT || held * (PERCENT - share) < share * nfree);
-}
-
 static bool may_go(const struct model_inflow_row *r, int64_t nfree)
 {
-	return !list_empty(&r->waiting) && may_hold_more(r->held, r->share, nfree);
+	return !list_empty(&r->waiting) && conf_below_share(r->held, r->share, nfree);
 }
 
 struct model_inflow_row *model_inflow_next(struct model_inflow *in, int64_t nfree)
@@ -65,7 +60,7 @@ struct model_inflow_row *model_inflow_next(struct model_inflow *in, int64_t nfre
 
 bool model_inflow_spare(const struct model_inflow *in, int64_t nfree)
 {
-	return !in->rows || may_hold_more(in->held, conf_flow_find(in->conf, "*")->share, nfree);
+	return !in->rows || conf_below_share(in->held, conf_flow_find(in->conf, "*")->share, nfree);
 }
 
 void model_inflow_served(struct model_inflow *in, struct model_inflow_row *r)

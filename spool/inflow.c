@@ -81,19 +81,14 @@ void inflow_remove(struct inflow *in, struct stub *stub)
 	stub->site = 0;
 }
 
-static bool is_below_share(int64_t held, int64_t share, int64_t nfree)
-{
-	return nfree > 0 && (share == PERCENT || held * (PERCENT - share) < share * nfree);
-}
-
 bool inflow_may(const struct inflow *in, uint16_t row, int64_t nfree)
 {
-	return is_below_share(in->row[row].held, in->row[row].share, nfree);
+	return conf_below_share(in->row[row].held, in->row[row].share, nfree);
 }
 
 bool inflow_spare(const struct inflow *in, int64_t nfree)
 {
-	return is_below_share(in->held, in->row[0].share, nfree);
+	return conf_below_share(in->held, in->row[0].share, nfree);
 }
 
 static bool comes_before(const struct inflow_row *a, const struct inflow_row *b)

@@ -72,7 +72,6 @@ void pace_use(struct pace *p, const struct conf_rate *r)
 		use_next_block(p);
 	if (p->use.n == 0)
 		return; /* a rate that a reload has brought, since this one was seen to be due */
-	assert(p->use.n > 0);
 	p->use.n--;
 	p->use.from_us += gcra_interval_us(r);
 	if (p->use.n == 0)

@@ -55,6 +55,14 @@ def refused(relay, *words):
         assert word in start.stderr and word in checked.stderr
 
 
+def leave(relay):
+    """Have it leave the others, and go on alone."""
+    relay.stop()
+    assert relay.command("node", "leave").returncode == 0
+    configure(relay, "")
+    relay.start()
+
+
 def empty(relay):
     """Wait until nothing is in its queue."""
     wait_until(lambda: relay.command("queue", "list").stdout.startswith("-- 0 "), 60, "its queue to be empty")
@@ -157,10 +165,7 @@ def test_what_was_taken_alone_is_not_put_aside_with_what_others_have(lab, nats):
     sink = lab.sink(later())
     nodes = nodes_of(lab, nats, sink, "d1", "d2")
     relay = nodes["d1"]
-    relay.stop()
-    assert relay.command("node", "leave").returncode == 0
-    configure(relay, "")
-    relay.start()
+    leave(relay)
     taken = take(relay, 2, 0)
     nodes.wait_adopted("d1")
     relay.stop()
@@ -258,10 +263,7 @@ def test_who_had_left_takes_its_queue_to_another_name_when_the_old_one_is_retire
     sink = lab.sink(later())
     nodes = nodes_of(lab, nats, sink, "j1", "j2")
     relay = nodes["j1"]
-    relay.stop()
-    assert relay.command("node", "leave").returncode == 0
-    configure(relay, "")
-    relay.start()
+    leave(relay)
     taken = take(relay, 2, 0)
     relay.stop()
     nodes.wait_adopted("j1")
