@@ -119,7 +119,9 @@ def test_a_stolen_password_is_answered_by_two_commands(lab):
     relay.wait_event("deferred", count=3)
     relay.kill()
     relay.start()
-    # What the disk did not have yet is tried once more.
+    # What the disk did not have yet is tried once more, and until then waits as what was put off does.
+    relay.wait_event("recover", count=2)
+    relay.wait_event("deferred", count=3 + len(relay.events("recovered")))
     wait_until(lambda: _waiting(relay, "--queue", "deferred") == ["ann", "ann", "bert"], what="all of it to have been put off")
     assert relay.command("user", "suspend", "ann").returncode == 0
     assert relay.command("queue", "hold", "--login", "ann").stdout == "2 messages held\n"
