@@ -18,8 +18,10 @@ static void on_time(struct ev_loop *ev, ev_io *w, int revents)
 	(void)ev;
 	(void)revents;
 	struct fine_timer *t = w->data;
-	fine_timer_stop(t);
+	t->started = false;
 	t->expired(t->owner);
+	if (!t->started)
+		arm_timer(t, 0); /* else the descriptor stays readable; to be armed anew ends that too */
 }
 
 void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),

@@ -3,7 +3,7 @@
  * The many timers of a loop (timer.h) are only as precise as the kernel's wait for descriptors: milliseconds.
  * A fine timer has a descriptor of its own.
  *
- * OWNERSHIP  Embedded in its owner; fine_timer_fini() before that or the loop is freed.
+ * OWNERSHIP  Embedded in its owner; fine_timer_fini() before that or the loop is freed, but not in expired().
  * THREAD     The loop's.
  * ERRORS     Without such a descriptor it is as coarse as the other timers.
  */
