@@ -91,19 +91,19 @@ static bool places_are_scarce(const struct message *m)
 					     scheduler_now_ms(&q->sched));
 }
 
-static int64_t waits_for_ms(const struct message *m, bool scarce)
+static int64_t waits_for_ms(const struct message *m, bool scarce, int64_t now_ms)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
-	int64_t until_ms = retry_wait_ms(&terms, e, m->taken_ms, scarce), now_ms = clock_wall_ms();
+	int64_t until_ms = retry_wait_ms(&terms, e, m->taken_ms, scarce);
 	return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
 /* Most mail is gone long before an end of it comes: whose end is far off gets its timer when it is near. By then places may
  * be scarce. */
-static void set_end(struct message *m)
+static void set_end(struct message *m, int64_t now_ms)
 {
-	int64_t left_ms = waits_for_ms(m, true);
+	int64_t left_ms = waits_for_ms(m, true, now_ms);
 	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
 	if (left_ms <= 2 * MESSAGE_ENDS_MS)
 		loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms);
@@ -121,7 +121,7 @@ static void end_now(void *owner)
 	struct qmgr *q = m->qmgr;
 	if (m->work.cancelled || m->reporting)
 		return;
-	int64_t left_ms = waits_for_ms(m, places_are_scarce(m));
+	int64_t left_ms = waits_for_ms(m, places_are_scarce(m), clock_wall_ms());
 	if (left_ms > 0) {
 		look_again(m, left_ms); /* it may wait on; or the clock has gone back */
 		return;
@@ -133,9 +133,10 @@ static void end_now(void *owner)
 
 void message_set_ends(struct qmgr *q)
 {
+	int64_t now_ms = clock_wall_ms();
 	for (struct message *m = q->messages; m; m = m->hh.next)
 		if (!m->reporting)
-			set_end(m);
+			set_end(m, now_ms);
 }
 
 void message_arrived(struct qmgr *q, struct spool_arrival *a)
@@ -145,7 +146,7 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 	m->stopped = suspend_covers_flow(&q->db, m->work.flow->name);
 	free(a);
 	timer_init(&m->end, end_now, m);
-	set_end(m);
+	set_end(m, m->taken_ms);
 	reader_begin(m);
 	message_check(q, m);
 }

@@ -69,9 +69,8 @@ static void tell_others(const struct message *m, const struct recipient *r, cons
 
 /* Log it, tell whoever wants to know, and count how long it took. */
 static void tell_verdict(const struct message *m, const struct recipient *r,
-			 const struct verdict *v, const struct outcome_context *c)
+			 const struct verdict *v, const struct outcome_context *c, int64_t now_ms)
 {
-	int64_t now_ms = clock_wall_ms();
 	struct delays of = delays_of(m, c->delivery, now_ms);
 	const int64_t each[] = {of.before_ms, of.queued_ms, of.setup_ms, of.transmission_us / 1000};
 	if (c->delivery)
@@ -176,6 +175,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		m->take(m, recipient, v);
 		return;
 	}
+	int64_t now_ms = clock_wall_ms();
 	struct verdict *again = never_given_up(m->work.envelope, v);
 	v = again ? again : v;
 	r->tries += !context->untried;
@@ -186,10 +186,9 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	count_verdict(v->class, context->transport);
 	if (context->site)
 		site_hour_verdict(context->site, v->class);
-	tell_verdict(m, r, v, context);
+	tell_verdict(m, r, v, context, now_ms);
 	learn_of_recipient(m->qmgr, r->address, v);
-	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,
-			   clock_wall_ms());
+	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class, now_ms);
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
 		owe_word_of_sent(m, recipient, context);

@@ -89,10 +89,9 @@ static bool was_resumed(const struct qmgr *q, const struct message *m)
 	return flow || (m->domain_held && m->resumes != q->db.resumes);
 }
 
-static void finish_round(struct qmgr *q, struct message *m)
+static void finish_round(struct qmgr *q, struct message *m, int64_t now_ms)
 {
 	struct envelope *e = m->work.envelope;
-	int64_t now_ms = clock_wall_ms();
 	record_failed(q, m);
 	if (envelope_open(e) == 0) {
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
@@ -137,7 +136,7 @@ static bool is_to_hold(const struct message *m, const struct retry_terms *terms,
 	       retry_expired(terms, e, now_ms);
 }
 
-static void hold_copy(struct qmgr *q, struct message *m)
+static void hold_copy(struct qmgr *q, struct message *m, int64_t now_ms)
 {
 	struct envelope *e = m->work.envelope;
 	e->held = true;
@@ -146,7 +145,7 @@ static void hold_copy(struct qmgr *q, struct message *m)
 		  "the archive has not taken this copy in all its time; sluice queue release, when "
 		  "it does",
 		  NULL);
-	finish_round(q, m);
+	finish_round(q, m, now_ms);
 }
 
 /* Of word that was asked for with a time to deliver by, NOTIFY=NEVER alone keeps any back. */
@@ -364,7 +363,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		return;
 	}
 	if (is_to_hold(m, &terms, now_ms)) {
-		hold_copy(q, m);
+		hold_copy(q, m, now_ms);
 		return;
 	}
 	if (m->stopped && !m->work.envelope->returned)
@@ -382,10 +381,10 @@ void message_end_round(struct qmgr *q, struct message *m)
 
 	const char *to = report_to(q, m);
 	if (!owes_report(m)) {
-		finish_round(q, m);
+		finish_round(q, m, now_ms);
 	} else if (!to) {
 		log_untold(m);
-		finish_round(q, m);
+		finish_round(q, m, now_ms);
 	} else {
 		send_report(q, m, to);
 	}
@@ -402,7 +401,7 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 	if (stored) {
 		metrics_add(METRIC_bounces, 1);
 		memset(m->owed, 0, m->work.envelope->nrcpt);
-		finish_round(q, m);
+		finish_round(q, m, clock_wall_ms());
 	} else {
 		owe_again(q, m, 0);
 	}
