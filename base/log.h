@@ -6,12 +6,12 @@
  * hold whatever a peer sent: they are escaped, so that one event stays one line, and cut at
  * LOG_VALUE_MAX, with a note of their length: "...(cut, 70000 bytes)".
  *
- *	each thread: log_event() -> a buffer of its own -- log_flush() --> [ log thread ] -> write
+ *	each thread: log_event() -> values of its own -- log_flush() --> [ log thread ] -> lines -> write
  *
- * Logging never waits: when the log thread is more than LOG_BACKLOG_MAX behind, lines are dropped
+ * Logging never waits: when the log thread is more than LOG_BACKLOG_MAX behind, events are dropped
  * and counted, and the count is logged when there is room again.
  *
- * OWNERSHIP  Values are copied.
+ * OWNERSHIP  Values are copied. The event's name and the keys are not: they last as long as the program.
  * THREAD     log_event(), log_flush(), log_set_level(): any. log_open(), log_start(), log_close(): main.
  * ERRORS     A log that cannot be opened: log_open() returns false and says why in error.
  * SEE        sluice(8), "LOG".
@@ -62,7 +62,7 @@ void log_release(struct log_held **); /* log it, and flush; NULL is allowed, als
 void log_held_free(struct log_held **);
 
 void log_flush(void);
-/* Give this thread's lines to the log thread. Loops do so before they sleep. */
+/* Give this thread's events to the log thread. Loops do so before they sleep. */
 
 void log_drain(void);
 /* The same, and wait until all lines are written, but no longer than a second. */

@@ -24,12 +24,6 @@ const char *log_value(const struct log_record *r, const char *key, const char *w
 	return without;
 }
 
-void log_begin(struct buf *to, const struct log_record *r)
-{
-	if (r->syslog)
-		buf_printf(to, "%d", (int)r->level);
-}
-
 static char *put_bytes(char *to, const char *what, size_t len)
 {
 	return (char *)memcpy(to, what, len) + len;
@@ -164,36 +158,28 @@ static char *put_escaped(char *to, const char *value)
 	return to;
 }
 
-struct pair_length {
-	size_t key, value;
-};
-
 /* Bytes that the pairs take at most, whatever must be escaped: a line has twenty of them, and room is made once. */
-static size_t measure_pairs(const struct log_record *r, struct pair_length length[])
+static size_t measure_pairs(const struct log_record *r)
 {
 	enum { ESCAPE = 4, MARKS = 4 }; /* bytes that one becomes; space, '=' and quotes */
 	size_t most = 0;
-	for (int i = 0; i < r->npair; i++) {
-		length[i] = (struct pair_length){strlen(r->pair[i].key), strlen(r->pair[i].value)};
-		most += length[i].key + ESCAPE * length[i].value + MARKS;
-	}
+	for (int i = 0; i < r->npair; i++)
+		most += strlen(r->pair[i].key) + ESCAPE * r->pair[i].len + MARKS;
 	return most;
 }
 
-static char *put_pair(char *to, const struct log_pair *p, const struct pair_length *length)
+static char *put_pair(char *to, const struct log_pair *p)
 {
 	*to++ = ' ';
-	to = put_bytes(to, p->key, length->key);
+	to = put_bytes(to, p->key, strlen(p->key));
 	*to++ = '=';
-	return is_plain(p->value, length->value) ? put_bytes(to, p->value, length->value)
-						 : put_escaped(to, p->value);
+	return is_plain(p->value, p->len) ? put_bytes(to, p->value, p->len)
+					  : put_escaped(to, p->value);
 }
 
 void log_format_text(struct buf *to, const struct log_record *r)
 {
-	struct pair_length length[LOG_PAIRS_MAX];
-	size_t most = TIME_SIZE + LEVEL_SIZE + strlen(r->event) + measure_pairs(r, length) + 1;
-	log_begin(to, r);
+	size_t most = TIME_SIZE + LEVEL_SIZE + strlen(r->event) + measure_pairs(r) + 1;
 	char *from = buf_reserve(to, most), *at = from;
 	if (!r->syslog) {
 		at = write_time(at, r->wall_ms);
@@ -203,7 +189,7 @@ void log_format_text(struct buf *to, const struct log_record *r)
 	*at++ = ' ';
 	at = put_bytes(at, r->event, strlen(r->event));
 	for (int i = 0; i < r->npair; i++)
-		at = put_pair(at, &r->pair[i], &length[i]);
+		at = put_pair(at, &r->pair[i]);
 	*at++ = '\n';
 	buf_commit(to, (size_t)(at - from));
 }
@@ -231,7 +217,6 @@ void log_json_string(struct buf *to, const char *text)
 
 void log_format_json(struct buf *to, const struct log_record *r)
 {
-	log_begin(to, r);
 	buf_puts(to, "{\"time\":\"");
 	log_put_time(to, r->wall_ms);
 	buf_printf(to, "\",\"level\":\"%s\",\"event\":", log_level_name(r->level));

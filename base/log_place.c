@@ -152,8 +152,8 @@ static size_t write_some(struct log_place *p, const char *text, size_t len,
 	return done;
 }
 
-static int write_stream(struct log_place *p, const char *lines, size_t len,
-			const _Atomic int64_t *give_up_ms)
+int log_place_write(struct log_place *p, const char *lines, size_t len,
+		    const _Atomic int64_t *give_up_ms)
 {
 	if (p->torn && write_some(p, "\n", 1, give_up_ms) == 0)
 		return count_lines(lines, len);
@@ -185,22 +185,14 @@ static bool send_line(struct log_place *p, int level, const char *line, size_t l
 	}
 }
 
-int log_place_write(struct log_place *p, const char *lines, size_t len, bool marked,
-		    const _Atomic int64_t *give_up_ms)
+int log_place_send(struct log_place *p, int level, const char *lines, size_t len,
+		   const _Atomic int64_t *give_up_ms)
 {
-	if (!p->syslog && !marked)
-		return write_stream(p, lines, len, give_up_ms);
 	int lost = 0;
 	const char *end = lines + len, *line_end;
 	for (; lines < end && (line_end = memchr(lines, '\n', (size_t)(end - lines)));
-	     lines = line_end + 1) {
-		bool digit = marked && *lines >= '0' && *lines <= '3';
-		int level = digit ? *lines++ - '0' : LOG_LEVEL_INFO;
-		size_t n = (size_t)(line_end - lines);
-		if (!p->syslog)
-			lost += write_stream(p, lines, n + 1, give_up_ms);
-		else if (!send_line(p, level, lines, n, give_up_ms))
+	     lines = line_end + 1)
+		if (!send_line(p, level, lines, (size_t)(line_end - lines), give_up_ms))
 			lost++;
-	}
 	return lost;
 }

@@ -38,9 +38,11 @@ bool log_place_try(const char *where, struct buf *error);
 void log_place_reopen(struct log_place *);
 /* Open the file anew, as after a rotation. When that fails the old one is written on. */
 
-int log_place_write(struct log_place *, const char *lines, size_t len, bool marked,
+int log_place_write(struct log_place *, const char *lines, size_t len,
 		    const _Atomic int64_t *give_up_ms);
-/* Write whole lines; marked: each begins with its level as a digit. Returns how many were lost.
+int log_place_send(struct log_place *, int level, const char *lines, size_t len,
+		   const _Atomic int64_t *give_up_ms);
+/* Write whole lines, or send each to syslog, as of that enum log_level. Return how many were lost.
  * give_up_ms: the time of the steady clock up to which a full place is waited for; 0: for ever. */
 
 #endif

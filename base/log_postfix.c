@@ -32,7 +32,6 @@ static const char *syslog_stamp(int64_t wall_ms)
 
 static void begin_line(struct buf *to, const struct log_record *r, const char *program)
 {
-	log_begin(to, r);
 	if (!r->syslog)
 		buf_printf(to, "%s ", syslog_stamp(r->wall_ms));
 	buf_printf(to, "sluice/%s[%d]: ", program, (int)getpid());
@@ -66,7 +65,7 @@ static void append_value(struct buf *to, const struct log_record *r, const char 
 	(strcmp(key, "client") == 0 ? append_client : append_clean)(to, value);
 }
 
-static int format_as(struct buf *to, const struct log_record *r, enum log_form_name name)
+static void format_as(struct buf *to, const struct log_record *r, enum log_form_name name)
 {
 	const struct log_form *form = &log_forms[name];
 	begin_line(to, r, form->program);
@@ -79,14 +78,13 @@ static int format_as(struct buf *to, const struct log_record *r, enum log_form_n
 		s += plain + inner + 1;
 	}
 	buf_puts(to, "\n");
-	return 1;
 }
 
-static int format_reject(struct buf *to, const struct log_record *r)
+static void format_reject(struct buf *to, const struct log_record *r)
 {
-	bool endless = strcmp(log_value(r, "reason", ""), "Too many errors") == 0;
-	return format_as(to, r, log_value(r, "to", NULL) ? LOG_FORM_REJECT_TO : LOG_FORM_REJECT) +
-	       (endless ? format_as(to, r, LOG_FORM_ERRORS) : 0);
+	format_as(to, r, log_value(r, "to", NULL) ? LOG_FORM_REJECT_TO : LOG_FORM_REJECT);
+	if (strcmp(log_value(r, "reason", ""), "Too many errors") == 0)
+		format_as(to, r, LOG_FORM_ERRORS);
 }
 
 /* Where a message came from: a client, the maildrop, or, for a report, another message. */
@@ -99,10 +97,11 @@ static enum log_form_name origin_of(const struct log_record *r)
 	return log_value(r, "user", NULL) ? LOG_FORM_LOGIN : LOG_FORM_CLIENT;
 }
 
-static int format_queued(struct buf *to, const struct log_record *r)
+static void format_queued(struct buf *to, const struct log_record *r)
 {
-	return format_as(to, r, origin_of(r)) + format_as(to, r, LOG_FORM_MESSAGE_ID) +
-	       format_as(to, r, LOG_FORM_QUEUED);
+	format_as(to, r, origin_of(r));
+	format_as(to, r, LOG_FORM_MESSAGE_ID);
+	format_as(to, r, LOG_FORM_QUEUED);
 }
 
 /* pflogsumm lists each word of the master. */
@@ -115,7 +114,7 @@ static const char *program_of(const char *event)
 	return "relay";
 }
 
-static int format_other(struct buf *to, const struct log_record *r)
+static void format_other(struct buf *to, const struct log_record *r)
 {
 	begin_line(to, r, program_of(r->event));
 	if (r->level >= LOG_LEVEL_WARNING)
@@ -126,7 +125,6 @@ static int format_other(struct buf *to, const struct log_record *r)
 		append_clean(to, r->pair[i].value);
 	}
 	buf_puts(to, "\n");
-	return 1;
 }
 
 /* Postfix logs a login that failed in these words, and one that did not with the first message. */
@@ -135,18 +133,30 @@ static bool login_failed(const struct log_record *r)
 	return strcmp(r->event, "auth") == 0 && strcmp(log_value(r, "result", ""), "failed") == 0;
 }
 
-int log_format_postfix(struct buf *to, const struct log_record *r)
+static bool format_alone(struct buf *to, const struct log_record *r)
 {
 	static const enum log_form_name alone[] = {
 		LOG_FORM_CONNECT, LOG_FORM_DISCONNECT, LOG_FORM_SENT, LOG_FORM_DEFERRED,
 		LOG_FORM_BOUNCED, LOG_FORM_IN_DOUBT,   LOG_FORM_DONE,
 	};
 	for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
-		if (strcmp(r->event, log_forms[alone[i]].event) == 0)
-			return format_as(to, r, alone[i]);
+		if (strcmp(r->event, log_forms[alone[i]].event) == 0) {
+			format_as(to, r, alone[i]);
+			return true;
+		}
+	return false;
+}
+
+void log_format_postfix(struct buf *to, const struct log_record *r)
+{
+	if (format_alone(to, r))
+		return;
 	if (strcmp(r->event, "reject") == 0)
-		return format_reject(to, r);
-	if (strcmp(r->event, "queued") == 0)
-		return format_queued(to, r);
-	return login_failed(r) ? format_as(to, r, LOG_FORM_AUTH) : format_other(to, r);
+		format_reject(to, r);
+	else if (strcmp(r->event, "queued") == 0)
+		format_queued(to, r);
+	else if (login_failed(r))
+		format_as(to, r, LOG_FORM_AUTH);
+	else
+		format_other(to, r);
 }

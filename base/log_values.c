@@ -68,15 +68,22 @@ const char *log_number(int64_t n)
 	return s->text;
 }
 
+/* Up to their last that is not 0, which there is. */
+static char *write_thousandths(char *to, unsigned n)
+{
+	const char digits[] = {(char)('0' + n / 100), (char)('0' + n / 10 % 10),
+			       (char)('0' + n % 10)};
+	assert(n > 0 && n < 1000);
+	*to++ = '.';
+	memcpy(to, digits, sizeof digits);
+	return to + (n % 10 > 0 ? 3 : n % 100 > 0 ? 2 : 1);
+}
+
 static char *write_seconds(char *to, int64_t ms)
 {
 	unsigned rest = (unsigned)(size_of(ms) % 1000);
 	to = write_digits(write_sign(to, ms), size_of(ms) / 1000);
-	if (rest > 0)
-		*to++ = '.';
-	for (unsigned unit = 100; rest > 0; rest %= unit, unit /= 10)
-		*to++ = (char)('0' + rest / unit);
-	return to;
+	return rest > 0 ? write_thousandths(to, rest) : to;
 }
 
 const char *log_seconds(int64_t ms)

@@ -2,7 +2,9 @@
 #include "base/log_writer.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/log_place.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -21,30 +23,35 @@
 enum {
 	GATHER_MS = 5,
 	FAREWELL_MS = 2000,   /* at the end, for a place that takes nothing */
-	TOGETHER = 256 << 10, /* bytes of chunks that are written in one */
+	TOGETHER = 256 << 10, /* bytes of lines that are written in one */
 };
 
-struct chunk {
-	struct chunk *next;
-	char *text;
-	size_t len;
-	int count;
-	bool marked;
+struct out {
+	struct log_place place;
+	enum log_format form;
+	struct buf lines;	    /* not written yet */
+	_Atomic int64_t give_up_ms; /* 0: a place that takes nothing is waited for */
+};
+
+/* A change of the log that main wants from now on. */
+struct move {
+	bool elsewhere;
+	struct log_place place; /* where that is so */
+	enum log_format form;
 };
 
 static struct {
-	_Atomic(struct chunk *) top;		/* newest first */
-	_Atomic(struct log_place *) next_place; /* to be written to from now on */
-	_Atomic size_t backlog;			/* bytes taken and not yet written */
-	_Atomic uint64_t dropped;		/* lines */
-	_Atomic int64_t give_up_ms;		/* 0 until the end */
-	atomic_bool running, syslog, reopen, end;
+	_Atomic(struct log_held *) top; /* newest first */
+	_Atomic(struct move *) move;
+	_Atomic size_t backlog;	  /* bytes taken and not yet written */
+	_Atomic uint64_t dropped; /* lines */
+	atomic_bool running, reopen, end;
 	sem_t wake;
 	pthread_t thread;
-	bool threaded;		/* main's: there is such a thread */
-	struct log_place place; /* the thread's, while it runs */
-	uint64_t told;		/* of the dropped lines, how many the log has been told */
-} w = {.place = {.fd = STDERR_FILENO, .blocks = true}};
+	bool threaded;	/* main's: there is such a thread */
+	struct out out; /* the thread's, while it runs */
+	uint64_t told;	/* of the dropped lines, how many the log has been told */
+} w = {.out.place = {.fd = STDERR_FILENO, .blocks = true}};
 
 static void count_dropped(int count)
 {
@@ -54,14 +61,66 @@ static void count_dropped(int count)
 
 static void change_place(void)
 {
-	struct log_place *next = atomic_exchange(&w.next_place, NULL);
-	if (next) {
-		log_place_close(&w.place);
-		w.place = *next;
-		free(next);
+	struct move *m = atomic_exchange(&w.move, NULL);
+	if (m)
+		w.out.form = m->form;
+	if (m && m->elsewhere) {
+		log_place_close(&w.out.place);
+		w.out.place = m->place;
 	}
+	free(m);
 	if (atomic_exchange(&w.reopen, false))
-		log_place_reopen(&w.place);
+		log_place_reopen(&w.out.place);
+}
+
+static void format_record(struct out *out, const struct log_record *r)
+{
+	switch (out->form) {
+	case LOG_JSON:
+		log_format_json(&out->lines, r);
+		break;
+	case LOG_POSTFIX:
+		log_format_postfix(&out->lines, r);
+		break;
+	case LOG_TEXT:
+		log_format_text(&out->lines, r);
+	}
+}
+
+/* Returns how many lines were lost. */
+static int write_lines(struct out *out)
+{
+	const char *lines = buf_data(&out->lines);
+	size_t len = buf_len(&out->lines);
+	int lost = len > 0 ? log_place_write(&out->place, lines, len, &out->give_up_ms) : 0;
+	buf_clear(&out->lines);
+	return lost;
+}
+
+/* Its lines gather; syslog gets them at once. Returns how many were lost. */
+static int write_record(struct out *out, struct log_record *r)
+{
+	r->syslog = out->place.syslog;
+	format_record(out, r);
+	if (!r->syslog)
+		return 0;
+	int lost = log_place_send(&out->place, (int)r->level, buf_data(&out->lines),
+				  buf_len(&out->lines), &out->give_up_ms);
+	buf_clear(&out->lines);
+	return lost;
+}
+
+static int write_held(struct out *out, const struct log_held *held)
+{
+	int lost = 0;
+	const void *at = held->packed;
+	for (int i = 0; i < held->count; i++) {
+		struct log_record r;
+		at = log_record_unpack(&r, at);
+		lost += write_record(out, &r);
+	}
+	assert(at == (const char *)held->packed + held->len);
+	return lost;
 }
 
 /* Told only when it was written: before that, there may be no room for it either. */
@@ -70,48 +129,56 @@ static void tell_dropped(void)
 	uint64_t dropped = atomic_load(&w.dropped);
 	if (dropped == w.told)
 		return;
-	struct buf line = {0};
-	bool marked = log_take_own(&line, "log_dropped", "lines", (int64_t)(dropped - w.told));
-	if (log_place_write(&w.place, buf_data(&line), buf_len(&line), marked, &w.give_up_ms) == 0)
+	const char *lines = log_number((int64_t)(dropped - w.told));
+	struct log_record r = {.level = LOG_LEVEL_WARNING,
+			       .event = "log_dropped",
+			       .wall_ms = date_ms(),
+			       .npair = 1,
+			       .pair = {{"lines", lines, strlen(lines), true}}};
+	if (write_record(&w.out, &r) + write_lines(&w.out) == 0)
 		w.told = dropped;
-	buf_fini(&line);
 }
 
-/* Threads hand over whenever they go to sleep, under load a line or two: what has gathered is written
- * in one. Returns what is left. */
-static struct chunk *write_together(struct chunk *c)
+static struct log_held *take_all(void)
 {
-	struct buf text = {0};
-	bool marked = c->marked;
-	while (c && c->marked == marked && buf_len(&text) < TOGETHER) {
-		struct chunk *next = c->next;
-		buf_append(&text, c->text, c->len);
-		free(c->text);
-		free(c);
-		c = next;
+	struct log_held *h = atomic_exchange_explicit(&w.top, NULL, memory_order_acquire);
+	struct log_held *first = NULL;
+	while (h) {
+		struct log_held *next = h->next;
+		h->next = first;
+		first = h;
+		h = next;
 	}
-	int lost =
-		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
+	return first;
+}
+
+/* Threads hand over whenever they go to sleep, under load an event or two: the lines of what has gathered
+ * are written in one. Returns what is left. */
+static struct log_held *write_together(struct log_held *h)
+{
+	size_t len = 0;
+	int lost = 0;
+	while (h && buf_len(&w.out.lines) < TOGETHER) {
+		struct log_held *next = h->next;
+		lost += write_held(&w.out, h);
+		len += h->len;
+		free(h);
+		h = next;
+	}
+	lost += write_lines(&w.out);
 	if (lost > 0)
 		count_dropped(lost);
-	size_t before = atomic_fetch_sub(&w.backlog, buf_len(&text));
-	assert(before >= buf_len(&text));
-	buf_fini(&text);
-	return c;
+	size_t before = atomic_fetch_sub(&w.backlog, len);
+	assert(before >= len);
+	buf_release(&w.out.lines);
+	return h;
 }
 
 static void write_taken(void)
 {
-	struct chunk *c = atomic_exchange_explicit(&w.top, NULL, memory_order_acquire);
-	struct chunk *first = NULL;
-	while (c) {
-		struct chunk *next = c->next;
-		c->next = first;
-		first = c;
-		c = next;
-	}
-	while (first)
-		first = write_together(first);
+	struct log_held *h = take_all();
+	while (h)
+		h = write_together(h);
 }
 
 /* Under load each wake-up costs whoever caused it: let some more lines come first. */
@@ -138,15 +205,15 @@ static void *write_until_end(void *arg)
 	return NULL;
 }
 
-bool log_writer_start(const char *where, struct buf *error)
+bool log_writer_start(const char *where, enum log_format form, struct buf *error)
 {
 	log_writer_stop();
-	if (!log_place_open(&w.place, where, error))
+	if (!log_place_open(&w.out.place, where, error))
 		return false;
-	atomic_store(&w.syslog, w.place.syslog);
+	w.out.form = form;
 	sem_init(&w.wake, 0, 0);
 	atomic_store(&w.end, false);
-	atomic_store(&w.give_up_ms, 0);
+	atomic_store(&w.out.give_up_ms, 0);
 	atomic_store(&w.running, true);
 	return true;
 }
@@ -164,30 +231,42 @@ void log_writer_stop(void)
 {
 	if (!atomic_exchange(&w.running, false))
 		return;
-	atomic_store(&w.give_up_ms, clock_steady_ms() + FAREWELL_MS);
+	atomic_store(&w.out.give_up_ms, clock_steady_ms() + FAREWELL_MS);
 	atomic_store(&w.end, true);
 	sem_post(&w.wake);
 	if (w.threaded)
 		pthread_join(w.thread, NULL);
 	w.threaded = false;
+	change_place();
 	write_taken(); /* of a thread that was about to hand over when running went false */
 	/* The semaphore stays: such a thread may be about to post it. */
-	atomic_store(&w.syslog, false);
-	log_place_close(&w.place);
+	log_place_close(&w.out.place);
 }
 
-bool log_writer_move(const char *where, struct buf *error)
+/* One that the thread has not come to yet is taken back; where it leads is kept if nothing else was said. */
+static void take_back_move(struct move *m)
 {
-	struct log_place *next = mem_zalloc(sizeof *next);
-	if (!log_place_open(next, where, error)) {
-		free(next);
+	struct move *before = atomic_exchange(&w.move, NULL);
+	if (before && before->elsewhere && !m->elsewhere) {
+		m->place = before->place;
+		m->elsewhere = true;
+	} else if (before && before->elsewhere) {
+		log_place_close(&before->place);
+	}
+	free(before);
+}
+
+bool log_writer_move(const char *where, enum log_format form, struct buf *error)
+{
+	struct move *m = mem_zalloc(sizeof *m);
+	m->form = form;
+	m->elsewhere = where;
+	if (where && !log_place_open(&m->place, where, error)) {
+		free(m);
 		return false;
 	}
-	atomic_store(&w.syslog, next->syslog);
-	struct log_place *unused = atomic_exchange(&w.next_place, next);
-	if (unused)
-		log_place_close(unused);
-	free(unused);
+	take_back_move(m);
+	atomic_store(&w.move, m);
 	sem_post(&w.wake);
 	return true;
 }
@@ -200,33 +279,38 @@ void log_writer_reopen(void)
 	sem_post(&w.wake);
 }
 
-void log_writer_take(struct buf *lines, int count, bool marked)
+static void write_to_stderr(const struct log_held *h)
 {
-	size_t len = buf_len(lines);
-	if (!log_writer_running()) {
-		struct log_place standard = {.fd = STDERR_FILENO, .blocks = true};
-		_Atomic int64_t soon = clock_steady_ms() + FAREWELL_MS;
-		log_place_write(&standard, buf_data(lines), len, marked, &soon);
-		buf_clear(lines);
-		return;
-	}
-	if (atomic_fetch_add(&w.backlog, len) + len > LOG_BACKLOG_MAX) {
-		atomic_fetch_sub(&w.backlog, len);
-		count_dropped(count);
-		buf_clear(lines);
-		return;
-	}
-	struct chunk *c = mem_alloc(sizeof *c);
-	c->text = buf_steal(lines, &c->len);
-	c->count = count;
-	c->marked = marked;
-	struct chunk *top = atomic_load_explicit(&w.top, memory_order_relaxed);
+	struct out out = {.place = {.fd = STDERR_FILENO, .blocks = true},
+			  .give_up_ms = clock_steady_ms() + FAREWELL_MS};
+	write_held(&out, h);
+	write_lines(&out);
+	buf_fini(&out.lines);
+}
+
+static void push_held(struct log_held *h)
+{
+	struct log_held *top = atomic_load_explicit(&w.top, memory_order_relaxed);
 	do
-		c->next = top;
-	while (!atomic_compare_exchange_weak_explicit(&w.top, &top, c, memory_order_release,
+		h->next = top;
+	while (!atomic_compare_exchange_weak_explicit(&w.top, &top, h, memory_order_release,
 						      memory_order_relaxed));
 	if (!top)
 		sem_post(&w.wake);
+}
+
+void log_writer_take(struct log_held *h)
+{
+	if (!log_writer_running()) {
+		write_to_stderr(h);
+		free(h);
+	} else if (atomic_fetch_add(&w.backlog, h->len) + h->len > LOG_BACKLOG_MAX) {
+		atomic_fetch_sub(&w.backlog, h->len);
+		count_dropped(h->count);
+		free(h);
+	} else {
+		push_held(h);
+	}
 }
 
 void log_writer_wait(int most_ms)
@@ -239,11 +323,6 @@ void log_writer_wait(int most_ms)
 bool log_writer_running(void)
 {
 	return atomic_load_explicit(&w.running, memory_order_acquire);
-}
-
-bool log_writer_is_syslog(void)
-{
-	return atomic_load_explicit(&w.syslog, memory_order_relaxed);
 }
 
 uint64_t log_writer_dropped(void)

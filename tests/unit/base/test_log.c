@@ -145,6 +145,46 @@ static void a_long_value_is_cut_between_characters_and_that_is_said(void **state
 	free(whole);
 }
 
+/* As many as an event has at most. */
+#define TEN_PAIRS(v) "k", v, "k", v, "k", v, "k", v, "k", v, "k", v, "k", v, "k", v, "k", v, "k", v
+
+static void the_longest_event_is_whole(void **state)
+{
+	(void)state;
+	char value[LOG_VALUE_MAX + 2];
+	memset(value, '"', sizeof value - 1);
+	value[sizeof value - 1] = '\0';
+	char *text = LOGGED(LOG_TEXT, "e", TEN_PAIRS(value), TEN_PAIRS(value), TEN_PAIRS(value),
+			    TEN_PAIRS(value));
+	int n = 0;
+	for (const char *at = text; (at = strstr(at, "...(cut, 513 bytes)")); at++)
+		n++;
+	assert_int_equal(n, 40);
+	free(text);
+}
+
+static void what_is_held_is_logged_once_it_is_released(void **state)
+{
+	(void)state;
+	begin(LOG_TEXT);
+	struct log_held *first = log_hold(LOG_LEVEL_INFO, "first", "k", "v", NULL);
+	struct log_held *never = log_hold(LOG_LEVEL_INFO, "never", NULL);
+	assert_null(log_hold(LOG_LEVEL_DEBUG, "hidden", NULL));
+	log_event(LOG_LEVEL_INFO, "before", NULL);
+	log_release(&first);
+	log_release(&first);
+	log_held_free(&never);
+	log_event(LOG_LEVEL_INFO, "after", NULL);
+	log_close();
+	char *text = written(path), *before = strstr(text, "before\n");
+	char *released = strstr(text, "first k=v\n");
+	assert_non_null(before);
+	assert_true(released > before && strstr(text, "after\n") > released);
+	assert_null(strstr(released + 1, "first"));
+	assert_null(strstr(text, "never"));
+	free(text);
+}
+
 static void json_escapes_and_keeps_numbers(void **state)
 {
 	(void)state;
@@ -326,6 +366,26 @@ static void after_a_rotation_lines_go_to_the_new_file(void **state)
 	free(old);
 }
 
+/* Nobody has come to the first move when the second is made. */
+static void a_log_that_is_moved_twice_has_the_last_form_in_the_last_place(void **state)
+{
+	(void)state;
+	struct buf error = {0};
+	char *other = mem_printf("%s.other", path);
+	assert_true(log_open(path, LOG_TEXT, LOG_LEVEL_INFO, &error));
+	log_event(LOG_LEVEL_INFO, "e", NULL);
+	assert_true(log_move(other, LOG_TEXT, &error));
+	assert_true(log_move(NULL, LOG_JSON, &error));
+	assert_false(log_move("/nowhere/at/all", LOG_TEXT, &error));
+	log_close();
+	char *text = written(other);
+	assert_non_null(strstr(text, "\"event\":\"e\""));
+	free(text);
+	unlink(other);
+	free(other);
+	buf_fini(&error);
+}
+
 /* The disk is full, the line is written in part; then there is room, and the relay is told to reload. */
 static void a_torn_line_stays_one_of_its_own_when_the_file_is_opened_anew(void **state)
 {
@@ -339,11 +399,11 @@ static void a_torn_line_stays_one_of_its_own_when_the_file_is_opened_anew(void *
 	few = (struct rlimit){10, all.rlim_max};
 	assert_true(log_place_open(&p, path, &error));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
-	int lost = log_place_write(&p, "the line is torn\n", 17, false, &never);
+	int lost = log_place_write(&p, "the line is torn\n", 17, &never);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
 	assert_int_equal(lost, 1);
 	log_place_reopen(&p);
-	assert_int_equal(log_place_write(&p, "next\n", 5, false, &never), 0);
+	assert_int_equal(log_place_write(&p, "next\n", 5, &never), 0);
 	log_place_close(&p);
 	char *text = written(path);
 	assert_string_equal(text, "the line i\nnext\n");
@@ -400,6 +460,8 @@ int main(void)
 		TEST(what_a_peer_sent_stays_in_its_line_and_in_its_value),
 		TEST(each_byte_is_told_wherever_it_stands),
 		TEST(a_long_value_is_cut_between_characters_and_that_is_said),
+		TEST(the_longest_event_is_whole),
+		TEST(what_is_held_is_logged_once_it_is_released),
 		TEST(json_escapes_and_keeps_numbers),
 		TEST(the_lines_of_a_delivery_are_those_that_pflogsumm_reads),
 		TEST(values_are_good_until_the_eighth_next),
@@ -408,6 +470,7 @@ int main(void)
 		TEST(what_is_below_the_level_is_not_logged),
 		TEST(no_line_of_many_threads_is_lost_or_torn),
 		TEST(after_a_rotation_lines_go_to_the_new_file),
+		TEST(a_log_that_is_moved_twice_has_the_last_form_in_the_last_place),
 		TEST(a_torn_line_stays_one_of_its_own_when_the_file_is_opened_anew),
 		TEST(a_log_that_can_t_be_opened_is_said),
 		TEST(a_log_that_stands_still_costs_lines_but_never_waits),

@@ -7,6 +7,14 @@
 #include <string.h>
 
 static const enum log_format forms[] = {LOG_TEXT, LOG_JSON, LOG_POSTFIX};
+#define WORD(key, text)                                                                            \
+	{                                                                                          \
+		key, text, sizeof(text) - 1, false                                                 \
+	}
+#define NUMBER(key, text)                                                                          \
+	{                                                                                          \
+		key, text, sizeof(text) - 1, true                                                  \
+	}
 enum { WHEN_S = 1767323045 }; /* 2026-01-02T03:04:05Z */
 
 /* Write the record in that form, and read its last line but so many. */
@@ -46,13 +54,10 @@ static void what_was_written_is_read_in_each_form(void **state)
 		.event = "sent",
 		.wall_ms = (int64_t)WHEN_S * 1000,
 		.npair = 7,
-		.pair = {{"id", "0ID", false, false},
-			 {"to", "a b>@c.d", false, false},
-			 {"relay", "mx.c.d[192.0.2.1]:25", false, false},
-			 {"delay", "1.5", true, false},
-			 {"delays", "1/0/0/0.5", false, false},
-			 {"dsn", "2.0.0", false, false},
-			 {"reply", "250 2.0.0 \"a\\b\", = (so) to say", false, false}}};
+		.pair = {WORD("id", "0ID"), WORD("to", "a b>@c.d"),
+			 WORD("relay", "mx.c.d[192.0.2.1]:25"), NUMBER("delay", "1.5"),
+			 WORD("delays", "1/0/0/0.5"), WORD("dsn", "2.0.0"),
+			 WORD("reply", "250 2.0.0 \"a\\b\", = (so) to say")}};
 	struct buf text = {0};
 	struct log_line l;
 	for (int form = 0; form < 3; form++) {
@@ -68,16 +73,13 @@ static void what_was_written_is_read_in_each_form(void **state)
 static void a_queued_message_has_three_lines_of_postfix(void **state)
 {
 	(void)state;
-	static const struct log_record queued = {.level = LOG_LEVEL_INFO,
-						 .event = "queued",
-						 .wall_ms = (int64_t)WHEN_S * 1000,
-						 .npair = 6,
-						 .pair = {{"id", "0ID", false, false},
-							  {"client", "192.0.2.1", false, false},
-							  {"user", "ann", false, false},
-							  {"from", "", false, false},
-							  {"size", "7", true, false},
-							  {"message_id", "<x@y>", false, false}}};
+	static const struct log_record queued = {
+		.level = LOG_LEVEL_INFO,
+		.event = "queued",
+		.wall_ms = (int64_t)WHEN_S * 1000,
+		.npair = 6,
+		.pair = {WORD("id", "0ID"), WORD("client", "192.0.2.1"), WORD("user", "ann"),
+			 WORD("from", ""), NUMBER("size", "7"), WORD("message_id", "<x@y>")}};
 	struct buf text = {0};
 	struct log_line l;
 	for (int before_last = 0; before_last < 3; before_last++) {
@@ -119,12 +121,13 @@ static void each_event_that_postfix_has_words_for_is_read_again(void **state)
 	struct buf text = {0};
 	struct log_line l;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		struct log_record r = {.level = LOG_LEVEL_WARNING,
-				       .event = rows[i].event,
-				       .wall_ms = (int64_t)WHEN_S * 1000,
-				       .npair = 2,
-				       .pair = {{rows[i].key, rows[i].value, false, false},
-						{"result", "failed", false, false}}};
+		struct log_record r = {
+			.level = LOG_LEVEL_WARNING,
+			.event = rows[i].event,
+			.wall_ms = (int64_t)WHEN_S * 1000,
+			.npair = 2,
+			.pair = {{rows[i].key, rows[i].value, strlen(rows[i].value), false},
+				 WORD("result", "failed")}};
 		for (int form = 0; form < 3; form++) {
 			bool report = strcmp(rows[i].key, "report_of") == 0;
 			write_and_read(&text, forms[form], &r, report ? 2 : 0, &l);
@@ -158,7 +161,7 @@ static void what_is_quoted_is_read_as_it_was(void **state)
 			.event = "e",
 			.wall_ms = (int64_t)WHEN_S * 1000 + 678,
 			.npair = 2,
-			.pair = {{"k", values[i], false, false}, {"last", "one", false, false}}};
+			.pair = {{"k", values[i], strlen(values[i]), false}, WORD("last", "one")}};
 		for (int form = 0; form < 2; form++) {
 			write_and_read(&text, forms[form], &r, 0, &l);
 			assert_int_equal(l.wall_ms, r.wall_ms);
