@@ -468,7 +468,7 @@
 	P(list, insecure_domains, "{}", 0, 0, RELOAD, "",                                          \
 	  "Domains that are not validated, with all below them (RFC 7646): internal ones that only the name servers of the organisation know.") \
 	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
-	  "Private networks (RFC 1918 and the like) in which MX hosts may be. MX hosts in other private networks are not used, since anybody can publish an MX record that leads into your network. Configured next hops are always used.") \
+	  "Private networks (RFC 1918 and the like) in which MX hosts may be. MX hosts in other private networks are not used, since anybody can publish an MX record that leads into your network. An IPv6 address that stands for one of IPv4, as with NAT64 and 6to4, is taken for that. Configured next hops are always used.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Allow MX hosts with loopback and link-local addresses, for tests.")
 

@@ -179,6 +179,14 @@ static void discard_own_address(struct mx *m)
 			discard_from(m, m->target[i].preference);
 }
 
+/* Is it in a network that allow_private names, as it stands or as what it means? */
+static bool is_near(const struct mx *m, const union address *a)
+{
+	union address meant;
+	ourself_meant(a, &meant);
+	return m->near && (netlist_match(m->near, a) || netlist_match(m->near, &meant));
+}
+
 static bool is_usable(const struct mx *m, const struct answer_record *r)
 {
 	if (m->trusted)
@@ -187,7 +195,7 @@ static bool is_usable(const struct mx *m, const struct answer_record *r)
 	case REACH_GLOBAL:
 		return true;
 	case REACH_PRIVATE:
-		return m->near && netlist_match(m->near, &r->address);
+		return is_near(m, &r->address);
 	case REACH_LOCAL:
 		return m->lab;
 	case REACH_NONE:

@@ -27,13 +27,17 @@ void ourself_free(struct ourself **);
 
 bool ourself_named(const struct ourself *, const char *name);
 bool ourself_at(const struct ourself *, const union address *);
-/* The port doesn't matter. An IPv4 address mapped into IPv6 is that IPv4 address. */
+/* The port doesn't matter. An IPv4 address mapped into IPv6, or as NAT64 has it there, is that IPv4 address. */
+
+void ourself_meant(const union address *, union address *meant);
+/* The IPv4 address to which a translator or a tunnel on the way takes what is sent to one of IPv6 that holds it
+ * (NAT64, 6to4 and the like); any other address itself. */
 
 enum reach { REACH_GLOBAL, REACH_PRIVATE, REACH_LOCAL, REACH_NONE };
 
 enum reach ourself_reach(const union address *);
 /* How far an address means the same host: everywhere; in somebody's network only (RFC 1918, 6598, 4193,
  * and what is set apart for tests and books); on this machine or link only (loopback, link-local);
- * nowhere, as nothing can be connected there (multicast, 0/8). */
+ * nowhere, as nothing can be connected there (multicast, 0/8). It is that of the address that is meant. */
 
 #endif

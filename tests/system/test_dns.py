@@ -227,7 +227,8 @@ def test_an_address_of_this_machine_is_no_destination(lab, address):
     assert event["dsn"] in ("5.4.6", "5.1.2", "5.4.4")
 
 
-@pytest.mark.parametrize("address", ["A 10.0.0.1", "A 192.168.0.1", "A 203.0.113.1", "AAAA fd00::1"])
+@pytest.mark.parametrize("address", ["A 10.0.0.1", "A 192.168.0.1", "A 203.0.113.1", "AAAA fd00::1",
+                                     "AAAA 64:ff9b::10.0.0.1", "AAAA 2002:a00:1::1"])
 def test_mail_hosts_in_private_networks_are_not_used(lab, address):
     nsd = lab.nsd({"dest.test": f"@ MX 10 a\na {address}"})
     config = Config().resolve_with(nsd)

@@ -291,10 +291,12 @@ static void our_own_address_as_the_best_host_is_a_loop(void **state)
 	expect(mx_hosts(&mx, r), VERDICT_FAILED, 550, "5.4.6");
 }
 
-static const char *const local[] = {"127.0.0.1", "127.9.9.9", "169.254.1.1",
-				    "::1",	 "fe80::1",   "::ffff:127.0.0.2"};
-static const char *const nowhere[] = {"0.0.0.0", "0.1.2.3", "224.0.0.1",     "255.255.255.255",
-				      "::",	 "ff02::1", "::ffff:0.0.0.0"};
+static const char *const local[] = {
+	"127.0.0.1",	    "127.9.9.9",	  "169.254.1.1",    "::1",	  "fe80::1",
+	"::ffff:127.0.0.2", "64:ff9b::127.0.0.1", "2002:7f00:1::1", "::127.0.0.1"};
+static const char *const nowhere[] = {"0.0.0.0", "0.1.2.3", "224.0.0.1",      "255.255.255.255",
+				      "::",	 "ff02::1", "::ffff:0.0.0.0", "64:ff9b::224.0.0.1",
+				      "2002::1"};
 
 static struct verdict *hosts_of(const char *address, bool trusted, bool lab)
 {
@@ -330,13 +332,16 @@ static void addresses_of_nobody_are_never_used_for_an_mx(void **state)
 static void private_addresses_are_used_only_where_they_are_named(void **state)
 {
 	static const char *const private[] = {
-		"10.0.0.1",	"10.255.255.255", "100.64.0.1",	  "172.16.0.1", "172.31.255.255",
-		"192.168.1.25", "192.0.0.8",	  "198.18.0.1",	  "fc00::1",	"fd12:3456::1",
-		"fec0::1",	"100::1",	  "64:ff9b:1::1", "3fff::25",	"::ffff:10.0.0.1",
+		"10.0.0.1",	     "10.255.255.255", "100.64.0.1",	    "172.16.0.1",
+		"172.31.255.255",    "192.168.1.25",   "192.0.0.8",	    "198.18.0.1",
+		"fc00::1",	     "fd12:3456::1",   "fec0::1",	    "100::1",
+		"64:ff9b:1::1",	     "3fff::25",       "::ffff:10.0.0.1",   "5f00::1",
+		"2001:10::1",	     "2001::1",	       "64:ff9b::10.0.0.1", "2002:c0a8:101::1",
+		"::ffff:0:10.0.0.1", "::10.0.0.1",
 	};
-	static const char *const global[] = {"9.9.9.9",	   "11.0.0.1",	 "100.128.0.1",
-					     "172.32.0.1", "192.0.1.1",	 "198.20.0.1",
-					     "2620:fe::9", "2001:db9::1"};
+	static const char *const global[] = {
+		"9.9.9.9",    "11.0.0.1",   "100.128.0.1", "172.32.0.1",       "192.0.1.1",
+		"198.20.0.1", "2620:fe::9", "2001:db9::1", "64:ff9b::9.9.9.9", "2002:909:909::1"};
 	char *all[] = {(char *)"0.0.0.0/0", (char *)"::/0"};
 	(void)state;
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++) {

@@ -33,6 +33,8 @@ static void a_listener_makes_its_address_ours(void **state)
 	expect("192.0.2.1:25", "192.0.2.1", true);
 	expect("192.0.2.1:25", "192.0.2.2", false);
 	expect("192.0.2.1:25", "::ffff:192.0.2.1", true);
+	expect("192.0.2.1:25", "64:ff9b::192.0.2.1", true);
+	expect("[2002:c000:201::1]:25", "2002:c000:201::2", false);
 	expect("[2001:db8::1]:25", "2001:db8::1", true);
 	expect("127.0.0.1:2525", "127.0.0.2", false);
 	expect("nonsense", "192.0.2.1", false);
