@@ -2,19 +2,19 @@
 #include "qmgr/report_rate.h"
 
 #include "base/keyed_hash.h"
+#include "base/name_key.h"
 
-#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { TELL_MS = 60000, ADDRESS_MAX = 320 };
+enum { TELL_MS = 60000 };
 
 static struct report_window *slot_of(struct report_rate *r, const char *to)
 {
-	char low[ADDRESS_MAX];
-	size_t len = strnlen(to, sizeof low);
-	for (size_t i = 0; i < len; i++)
-		low[i] = (char)tolower((unsigned char)to[i]);
-	return &r->to[keyed_hash(low, len) % REPORT_RATE_SLOTS];
+	char *key = name_key(to);
+	struct report_window *slot = &r->to[keyed_hash(key, strlen(key)) % REPORT_RATE_SLOTS];
+	free(key);
+	return slot;
 }
 
 /* How long until there is room; a window that has ended is begun anew. */

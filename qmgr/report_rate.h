@@ -32,7 +32,7 @@ struct report_rate {
 int64_t report_rate_take(struct report_rate *, const struct conf_queue *, const char *to,
 			 int64_t now_ms);
 /* Count a report to this address. Returns 0; or how many milliseconds it has to wait, and then it is not
- * counted. to is compared without regard to case. */
+ * counted. All spellings of an address are one, as in name_key.h. */
 
 bool report_rate_has_room(struct report_rate *, const struct conf_queue *, const char *to,
 			  int64_t now_ms);

@@ -26,6 +26,21 @@ static void one_address_gets_so_many_in_a_window(void **state)
 	assert_int_equal(take("a@sender.test", 61000), 0);
 }
 
+static void an_address_is_one_in_every_spelling(void **state)
+{
+	static const char *const spellings[] = {"a@b\xc3\xbc"
+						"cher.test",
+						"A@B\xc3\x9c"
+						"CHER.test",
+						"a@xn--bcher-kva.test"};
+	(void)state;
+	rate = (struct report_rate){0};
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(take(spellings[i], 1000), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(take(spellings[i], 1000), 60000);
+}
+
 static void all_together_get_so_many(void **state)
 {
 	(void)state;
@@ -77,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_address_gets_so_many_in_a_window),
+		cmocka_unit_test(an_address_is_one_in_every_spelling),
 		cmocka_unit_test(all_together_get_so_many),
 		cmocka_unit_test(what_waits_is_not_counted),
 		cmocka_unit_test(no_rate_is_no_limit),
