@@ -234,14 +234,19 @@ static size_t header_length(const char *text, size_t len)
 	return end ? (size_t)(end - text) + 2 : len;
 }
 
+/* Content that is read to its end must be that which was written. */
 static bool append_content(const struct report *r, struct buf *to, int64_t most)
 {
+	uint32_t sum = 0;
 	for (uint64_t at = 0; (int64_t)at < most;) {
 		size_t want = most - (int64_t)at < RETURN_PIECE ? (size_t)(most - (int64_t)at)
 								: RETURN_PIECE;
-		ssize_t n = content_read(r->content, at, buf_reserve(to, want), want);
+		char *piece = buf_reserve(to, want);
+		ssize_t n = content_read(r->content, at, piece, want);
 		if (n <= 0)
 			return n == 0;
+		if (!content_intact(r->content, &sum, at, piece, (size_t)n))
+			return false;
 		buf_commit(to, (size_t)n);
 		at += (uint64_t)n;
 	}

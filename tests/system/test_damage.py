@@ -295,6 +295,26 @@ def test_no_host_gets_a_large_message_that_was_damaged_meanwhile(lab, extensions
     assert not relay.command("queue", "list", "--json").stdout
 
 
+def test_no_report_returns_a_message_whose_file_was_damaged_meanwhile(lab):
+    """Whole messages in reports are small, but where memory is short they have files, too."""
+    sink = lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="later"))
+    config = _config(sink.port)
+    config.queue["bounce_size_limit"] = "100k"
+    config.settings["session_memory_limit"] = "60k"
+    relay = lab.relay(config)
+    content = LARGE[:90_002]
+    for to in ("later-whole@dest.test", "later-damaged@dest.test"):
+        relay.send(recipients=[to], content=content)
+        queue_id = relay.wait_event("deferred", to=to)["id"]
+        wait_until(lambda: "deferred" in relay.command("queue", "list", "--json").stdout, 60, "the end of the round")
+        if "damaged" in to:
+            flip(pathlib.Path(relay.spool, "large", queue_id), len(content) // 2)
+        assert relay.command("queue", "bounce", queue_id).returncode == 0
+        report = sink.wait_messages(2 if "damaged" in to else 1)[-1].content
+        assert (report.count(b"a large message") > 5000) == ("damaged" not in to)
+    assert b"cannot be read from the queue" in report
+
+
 def test_a_large_file_without_a_message_is_kept_by_a_repair(case):
     orphan = case.large.with_name("0" * 12 + "1")
     orphan.write_text("whose?", encoding="ascii")
