@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from lab import peers
 from lab.certs import Certificates
 from lab.config import Config
-from lab.net import wait_until
+from lab.net import free_port, wait_until
 
 NAME = "mx.a.test"
 
@@ -379,3 +380,29 @@ def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, cert
     assert relay.command("reload").returncode == 0
     relay.send(recipients=["x@late.test"])
     assert relay.wait_event("deferred", to="x@late.test")["dsn"] == "4.7.5"
+
+
+def test_who_names_the_host_of_another_as_its_own_leaves_no_name_there(lab):
+    """The host ends the handshake at the name that evil.test gives it, so that this one's mail goes in clear, and no other's."""
+    address, port, names = "127.0.0.2", free_port(), []
+    context = lab.certificates.server_context("mx.good.test")
+
+    def choose(_connection, name, _context):
+        names.append(name)
+        return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME if "evil" in name else None
+
+    context.sni_callback = choose
+    nsd = lab.nsd({"test": "".join(f"{name} MX 10 mx.{name}\nmx.{name} A {address}\n" for name in ("good", "evil"))})
+    sink = lab.sink(address=address, port=port, tls=context)
+    config = Config(transports={"smtp": {"port": port, "connection_idle_timeout": "1m"}}).resolve_with(nsd)
+    config.dns["allow_loopback"] = True
+    relay = lab.relay(config)
+    for number in range(3):
+        for domain in ("evil", "good"):
+            relay.send(recipients=[f"{number}@{domain}.test"])
+            sent = relay.wait_event("sent", to=f"{number}@{domain}.test")
+            assert (sent["site"], sent["relay"]) == (f"mx.{domain}.test", f"mx.{domain}.test[{address}]:{port}")
+    assert {(one.recipients[0][2:], one.tls) for one in sink.messages} == {("evil.test", False), ("good.test", True)}
+    assert set(names) == {"mx.evil.test", "mx.good.test"}
+    for words in (("dest", "show", "mx.good.test"), ("explain", "good.test")):
+        assert "good" in (told := relay.command(*words).stdout) and "evil" not in told
