@@ -46,11 +46,10 @@ static void log_outcome(const struct sts_domain *d)
 		  fetched ? log_number(d->policy->max_age_s) : NULL, "reason", d->why, NULL);
 }
 
-/* why: a clause that is taken; or NULL. */
-static void end_look(struct sts_domain *d, enum sts_outcome outcome, char *why)
+/* why: a clause that is taken; or NULL. to: LATE while dns owes an answer, else NONE. */
+static void end_look(struct sts_domain *d, enum sts_look to, enum sts_outcome outcome, char *why)
 {
 	struct sts *s = d->sts;
-	bool owed = d->look == STS_LOOK_RECORD || d->look == STS_LOOK_ADDRESS;
 	timer_stop(&s->loop->timers, &d->limit);
 	list_remove(&d->in_queue);
 	if (d->look == STS_LOOK_FETCHING) {
@@ -63,7 +62,7 @@ static void end_look(struct sts_domain *d, enum sts_outcome outcome, char *why)
 	free(d->why);
 	d->why = why;
 	d->outcome = outcome;
-	sts_domain_move(d, owed ? STS_LOOK_LATE : STS_LOOK_NONE);
+	sts_domain_move(d, to);
 	log_outcome(d);
 	sts_looked(d);
 	fetch_next(s);
@@ -73,7 +72,9 @@ static void on_limit(void *owner)
 {
 	struct sts_domain *d = owner;
 	bool record = d->look == STS_LOOK_RECORD;
-	end_look(d, record ? STS_RECORD_UNKNOWN : STS_FETCH_ERROR, mem_strdup("no answer in time"));
+	bool owed = record || d->look == STS_LOOK_ADDRESS;
+	end_look(d, owed ? STS_LOOK_LATE : STS_LOOK_NONE,
+		 record ? STS_RECORD_UNKNOWN : STS_FETCH_ERROR, mem_strdup("no answer in time"));
 }
 
 /* Beyond its words the media type may have parameters. */
@@ -122,7 +123,7 @@ static void on_fetched(void *owner, const struct https_answer *a)
 	d->fetch = NULL; /* gone by itself */
 	if (p)
 		install_policy(d, p);
-	end_look(d, outcome, p ? NULL : mem_strdup(buf_cstr(&why)));
+	end_look(d, STS_LOOK_NONE, outcome, p ? NULL : mem_strdup(buf_cstr(&why)));
 	buf_fini(&why);
 }
 
@@ -202,13 +203,13 @@ static void have_record(struct sts_domain *d, const struct resolve *r)
 		ask_dns(d, RESOLVE_HOST, "mta-sts");
 		return;
 	}
-	end_look(d, outcome, mem_strdup(why));
+	end_look(d, STS_LOOK_NONE, outcome, mem_strdup(why));
 }
 
 static void have_address(struct sts_domain *d, const struct resolve *r)
 {
 	if (r->nhost == 0) {
-		end_look(d, STS_FETCH_ERROR, mem_strdup(r->failure->text));
+		end_look(d, STS_LOOK_NONE, STS_FETCH_ERROR, mem_strdup(r->failure->text));
 		return;
 	}
 	d->at = place_of(d, r);

@@ -206,6 +206,27 @@ def test_an_older_policy_holds_whatever_becomes_of_its_host(lab):
     assert world.asked("brief") >= 2
 
 
+def test_what_a_domain_publishes_later_is_found(lab):
+    """A look at a domain without a record, with one that is not new, or whose policy has no host yet, is not the last one."""
+    nobody = "MX 10 mx2.{0}; ^mx2 A " + HOLE
+    world = World(lab, {"same": "MX 10 mx2.same", "later": nobody.format("later"),
+                        "unhosted": nobody.format("unhosted") + "; ^mta-sts TXT no"})
+    world.policies.answers = {f"{name}.test": policy("enforce", f"*.{name}.test") for name in world.records}
+    world.set_ids({"same": "1", "unhosted": "1"})
+    world.send("same", "later", "unhosted")
+    world.relay.wait_event("mta_sts", domain="unhosted.test", result="fetch-error")
+    for name in world.records:
+        world.became("deferred", name, 4)
+    # Each attempt has found the record that is known.
+    assert world.asked("same") == 1 and not world.relay.events("mta_sts", domain="later.test")
+    world.policies.answers["same.test"] = policy("none")
+    world.records["unhosted"] = nobody.format("unhosted")
+    world.set_ids({"same": "2", "later": "1", "unhosted": "1"})
+    world.became("sent", "same")
+    for name in ("later", "unhosted"):
+        world.relay.wait_event("mta_sts", domain=f"{name}.test", result="fetched")
+
+
 def test_relays_and_those_who_have_it_off_ask_for_nothing(lab):
     world = World(lab, {"good": "MX 10 mx2.good"}, mta_sts="false")
     world.policies.answers["good.test"] = policy("enforce", "mx.good.test")
