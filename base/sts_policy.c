@@ -116,6 +116,7 @@ static bool read_mx(struct reading *r, const struct field *f)
 	}
 	for (char *c = name; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
+	name[f->value_len - (name[f->value_len - 1] == '.')] = '\0'; /* as hosts are called here */
 	r->p->mx = mem_realloc(r->p->mx, (size_t)(r->p->nmx + 1) * sizeof *r->p->mx);
 	r->p->mx[r->p->nmx++] = name;
 	return true;

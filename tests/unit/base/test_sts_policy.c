@@ -42,6 +42,17 @@ static void a_star_is_one_whole_label(void **state)
 	sts_policy_unref(p);
 }
 
+static void a_host_may_be_written_with_its_final_dot(void **state)
+{
+	(void)state;
+	struct sts_policy *p =
+		parse("version:STSv1\nmode:enforce\nmax_age:1\nmx: mx.a.test.\nmx: *.b.test. \n");
+	assert_true(sts_policy_has(p, "mx.a.test"));
+	assert_true(sts_policy_has(p, "mx.b.test"));
+	assert_false(sts_policy_has(p, "b.test"));
+	sts_policy_unref(p);
+}
+
 static void unknown_fields_and_repetitions_are_passed_over(void **state)
 {
 	(void)state;
@@ -168,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_has_mode_age_and_hosts),
 		cmocka_unit_test(a_star_is_one_whole_label),
+		cmocka_unit_test(a_host_may_be_written_with_its_final_dot),
 		cmocka_unit_test(unknown_fields_and_repetitions_are_passed_over),
 		cmocka_unit_test(nothing_is_kept_for_longer_than_a_year),
 		cmocka_unit_test(what_is_no_policy_is_said),
