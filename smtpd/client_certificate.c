@@ -67,10 +67,16 @@ static char *common_name(const X509 *x)
 	return at < 0 ? NULL : text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
+/* Of a session that is resumed OpenSSL tells what it found when that began. */
+static bool is_in_date(const X509 *x)
+{
+	return X509_cmp_timeframe(NULL, X509_get0_notBefore(x), X509_get0_notAfter(x)) == 0;
+}
+
 static char *by_authority(const struct session *s, const X509 *x)
 {
 	if (!*s->service->listener->client_ca ||
-	    SSL_get_verify_result(stream_ssl(s->stream)) != X509_V_OK)
+	    SSL_get_verify_result(stream_ssl(s->stream)) != X509_V_OK || !is_in_date(x))
 		return NULL;
 	char *login = first_address(x);
 	return login ? login : common_name(x);

@@ -331,6 +331,27 @@ def test_a_certificate_is_a_login(module_lab, relay, sink):
     assert relay.wait_event("auth", mechanism="CERTIFICATE", login="ann")["result"] == "ok"
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_certificate_that_ends_is_no_login_in_a_resumed_session(module_lab, relay, version):
+    context = unverified_context()
+    context.maximum_version = version
+    context.load_cert_chain(*module_lab.certificates.brief("brief.test", 5))
+    session = None
+
+    def logs_in():
+        """Resume the last session; only a stranger is asked for a password."""
+        nonlocal session
+        with relay.client("smtps") as client:
+            client.socket = context.wrap_socket(client.socket, server_hostname="relay.test", session=session)
+            asked = any(line.startswith("AUTH ") for line in client.greet().lines)
+            resumed, session = client.socket.session_reused, client.socket.session
+            return resumed, not asked
+
+    assert logs_in() == (False, True)
+    assert logs_in() == (True, True)
+    wait_until(lambda: logs_in() == (True, False), 60, "the certificate to be none that counts")
+
+
 @pytest.mark.parametrize("listener, said", [
     ({"proxy_protocol": ["somewhere"]}, "not a network"),
     ({"client_ca": "/etc/none.pem"}, "client_ca needs TLS"),

@@ -21,6 +21,8 @@ commonName = supplied
 """
 
 
+DAY = 86400
+
 # Python 3.13 believes no authority that does not say what its key is for.
 _AUTHORITY_MAY = "critical,keyCertSign,cRLSign,digitalSignature"
 
@@ -69,23 +71,34 @@ class Certificates:
         with open(extensions, "w", encoding="utf-8") as stream:
             stream.write("subjectAltName = " + ", ".join(f"DNS:{name}" for name in names))
         if days < 0:
-            self._sign_expired(request, extensions, certificate, days)
+            self._sign_for(request, extensions, certificate, (days - 30) * DAY, days * DAY)
             return
         _openssl(
             "x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.ca_key,
             "-CAcreateserial", "-days", str(days), "-extfile", extensions, "-out", certificate,
         )
 
-    def _sign_expired(self, request, extensions, certificate, days):
-        """Only "openssl ca" signs for times that are over, and it wants a database."""
+    def brief(self, name, seconds):
+        """Return (certificate, key) of a host, good for so many seconds."""
+        certificate, key = self._paths(f"{name}-brief-{time.monotonic_ns()}")
+        request, extensions = f"{certificate}.csr", f"{certificate}.ext"
+        self._make_key(key)
+        _openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={name}")
+        with open(extensions, "w", encoding="utf-8") as stream:
+            stream.write(f"subjectAltName = DNS:{name}")
+        self._sign_for(request, extensions, certificate, -60, seconds)
+        return certificate, key
+
+    def _sign_for(self, request, extensions, certificate, begin_s, end_s):
+        """Only "openssl ca" signs for any span of time, here in seconds from now, and it wants a database."""
         config, database = f"{request}.cnf", f"{request}.db"
         with open(config, "w", encoding="utf-8") as stream:
             stream.write(_AUTHORITY.format(folder=self.folder, database=database))
         with open(database, "w", encoding="utf-8"):
             pass
         begin, end = (
-            time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + day * 86400))
-            for day in (days - 30, days)
+            time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
+            for seconds in (begin_s, end_s)
         )
         _openssl(
             "ca", "-batch", "-notext", "-config", config, "-cert", self.ca, "-keyfile",
