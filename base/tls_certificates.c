@@ -25,7 +25,7 @@ struct shown {
 	X509 *own; /* a reference */
 	unsigned char *ocsp;
 	long ocsp_len;
-	int64_t ocsp_until_ms; /* wall clock */
+	int64_t ocsp_until_ms; /* wall clock; 0: it is another certificate's */
 };
 
 /* Data that hang on a context: on the first one the others too. */
@@ -123,20 +123,35 @@ char *tls_certificate_ocsp(const char *file)
 	return mem_printf("%s.ocsp", file);
 }
 
-/* Until when what it says of its one certificate is in force; 0: it says nothing that could be used. */
-static int64_t in_force_until_ms(OCSP_RESPONSE *answer)
+/* The part of an answer about this certificate; NULL: there is none. */
+static OCSP_SINGLERESP *find_own(OCSP_BASICRESP *basic, const X509 *own)
 {
-	int64_t until_ms = 0;
+	for (int i = 0; i < OCSP_resp_count(basic); i++) {
+		ASN1_INTEGER *serial = NULL;
+		OCSP_SINGLERESP *one = OCSP_resp_get0(basic, i);
+		OCSP_id_get0_info(NULL, NULL, NULL, &serial,
+				  (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(one));
+		if (serial && ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(own)) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+/* False: it is no answer. One that says nothing of the certificate, as is left behind by the one before, is never in
+ * force. */
+static bool judge_answer(struct shown *it, OCSP_RESPONSE *answer)
+{
 	ASN1_GENERALIZEDTIME *next = NULL;
 	bool done = OCSP_response_status(answer) == OCSP_RESPONSE_STATUS_SUCCESSFUL;
 	OCSP_BASICRESP *basic = done ? OCSP_response_get1_basic(answer) : NULL;
-	OCSP_SINGLERESP *one = basic ? OCSP_resp_get0(basic, 0) : NULL;
+	OCSP_SINGLERESP *one = basic ? find_own(basic, it->own) : NULL;
+	bool good = basic != NULL;
 	if (one)
 		OCSP_single_get0_status(one, NULL, NULL, NULL, &next);
 	if (one)
-		until_ms = next ? to_wall_ms(next) : INT64_MAX;
+		it->ocsp_until_ms = next ? to_wall_ms(next) : INT64_MAX;
 	OCSP_BASICRESP_free(basic);
-	return until_ms;
+	return good;
 }
 
 /* Where there is none, nothing is stapled. */
@@ -149,9 +164,7 @@ static bool read_ocsp(struct shown *it, const char *certificate, struct buf *err
 	const unsigned char *at = bytes;
 	OCSP_RESPONSE *answer = len > 0 ? d2i_OCSP_RESPONSE(NULL, &at, (long)len) : NULL;
 	bool good = !from && errno == ENOENT;
-	if (answer)
-		it->ocsp_until_ms = in_force_until_ms(answer);
-	if (answer && it->ocsp_until_ms > 0) {
+	if (answer && judge_answer(it, answer)) {
 		good = true;
 		it->ocsp_len = (long)len;
 		it->ocsp = mem_alloc(len);
@@ -311,4 +324,20 @@ bool tls_certificate_ends(const char *file, int64_t *wall_ms)
 	ERR_clear_error();
 	X509_free(own);
 	return own != NULL;
+}
+
+bool tls_certificate_has_others_ocsp(const char *file)
+{
+	struct buf unread = {0};
+	struct shown it = {0};
+	FILE *from = fopen(file, "re");
+	it.own = from ? PEM_read_X509_AUX(from, NULL, NULL, NULL) : NULL;
+	bool others = it.own && read_ocsp(&it, file, &unread) && it.ocsp && it.ocsp_until_ms == 0;
+	if (from)
+		fclose(from);
+	ERR_clear_error();
+	buf_fini(&unread);
+	free(it.ocsp);
+	X509_free(it.own);
+	return others;
 }

@@ -5,7 +5,7 @@
  *
  * Certificates with the same names and different kinds of keys (RSA, ECDSA, Ed25519) belong together: TLS chooses
  * among them by the abilities of the client. FILE.ocsp beside FILE is an OCSP response (DER) from
- * whoever renews the certificate; it is stapled as long as it is valid.
+ * whoever renews the certificate; it is stapled as long as it is valid, and speaks of this certificate.
  *
  * OWNERSHIP  Everything belongs to the SSL_CTX that is returned: SSL_CTX_free().
  * THREAD     Made by main; used by any. It never changes: when files do, another is made.
@@ -31,5 +31,8 @@ bool tls_certificate_ends(const char *file, int64_t *wall_ms);
 
 char *tls_certificate_ocsp(const char *file);
 /* Where the OCSP answer for it would lie. The caller's to free(). */
+
+bool tls_certificate_has_others_ocsp(const char *file);
+/* Does an answer lie there that says nothing of it? */
 
 #endif

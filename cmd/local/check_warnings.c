@@ -252,6 +252,13 @@ static void check_expiry(struct checked *c, int line, const char *certificate)
 		     (int)(left_ms / DAYS(1)), condition_effect(CONDITION_certificate_expires));
 }
 
+static void check_ocsp(struct checked *c, int line, const char *certificate)
+{
+	if (tls_certificate_has_others_ocsp(certificate))
+		warn(c, line, "%s.ocsp is the answer for another certificate, and not stapled",
+		     certificate);
+}
+
 static bool same_list(const struct conf_list *a, const struct conf_list *b)
 {
 	bool same = a->n == b->n;
@@ -288,8 +295,10 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 			warn(c, l->line,
 			     "listener \"%s\": every user of the machine may use the key %s",
 			     l->title, l->key.item[i]);
-	for (int i = 0; i < l->certificate.n; i++)
+	for (int i = 0; i < l->certificate.n; i++) {
 		check_expiry(c, l->line, l->certificate.item[i]);
+		check_ocsp(c, l->line, l->certificate.item[i]);
+	}
 	if (public_address && l->certificate.n == 0 && l->tls == LISTENER_TLS_OPTIONAL)
 		warn(c, l->line,
 		     "listener \"%s\" has no certificate: mail comes over the network in clear",

@@ -69,6 +69,30 @@ def test_an_ocsp_answer_is_stapled_to_its_own_certificate(several):
     assert "OCSP response: no response sent" in said
 
 
+def _stapled(port):
+    return "OCSP Response Status: successful" in _ask(port, "-status")
+
+
+def test_the_ocsp_answer_of_the_certificate_before_is_not_stapled(lab, certificates, tmp_path):
+    """Who renews a certificate may leave it there."""
+    before, after = (certificates.odd(f"renewed-{which}", which, "DNS:relay.test") for which in ("before", "after"))
+    certificate, key, ocsp = (str(tmp_path / name) for name in ("cert.pem", "cert.key", "cert.pem.ocsp"))
+    for there, here in ((before[0], certificate), (before[1], key), (certificates.ocsp(before[0]), ocsp)):
+        shutil.copy(there, here)
+    config = Config()
+    config.listeners = {"smtp": {"certificate": certificate, "key": key}}
+    relay = lab.relay(config)
+    assert _who(_ask(relay.port)) == "before" and _stapled(relay.port)
+    assert "another certificate" not in relay.command("check").stderr
+    shutil.copy(after[0], certificate)
+    shutil.copy(after[1], key)
+    wait_until(lambda: _who(_ask(relay.port)) == "after", 60, "the new certificate")
+    assert not _stapled(relay.port)
+    assert "cert.pem.ocsp is the answer for another certificate" in relay.command("check").stderr
+    shutil.copy(certificates.ocsp(after[0]), ocsp)
+    wait_until(lambda: _stapled(relay.port), 60, "the new answer")
+
+
 def _context():
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
