@@ -62,8 +62,8 @@ const char *tls_result_policy_word(enum tls_result_policy);
 /* Whose mail a connection is for, as far as reports want to know. */
 struct tls_subject {
 	atomic_int refs;
-	struct loop *to; /* who counts */
-	char *domain;
+	struct loop *to;	/* who counts */
+	char *domain;		/* in ASCII, as it is asked for in the DNS */
 	struct sts_policy *sts; /* a reference, or NULL */
 };
 

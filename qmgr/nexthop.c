@@ -364,9 +364,10 @@ static void settle_subject(struct nexthop *n, const struct verdict *failure)
 	n->way.subject = NULL;
 	if (!wanted || n->wish == ENVELOPE_TLS_WAIVED)
 		return;
-	char *domain = nexthop_target(n);
-	n->way.subject = tls_subject_new(q->db.edges.reports, domain,
+	char *domain = nexthop_target(n), *ascii = name_key(domain);
+	n->way.subject = tls_subject_new(q->db.edges.reports, ascii,
 					 n->lookup.sts ? n->lookup.sts->policy : NULL);
+	free(ascii);
 	free(domain);
 	if (failure && n->lookup.fault != TLS_RESULT_SUCCESS)
 		report_fault(n, failure);

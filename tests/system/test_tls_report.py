@@ -192,6 +192,18 @@ def test_a_record_in_another_order_at_the_next_attempt_leaves_nobody_out(world):
     assert len(_reports_to(world, GOOD, "good")) == 1
 
 
+def test_a_domain_is_counted_by_its_name_in_the_dns(lab):
+    """In another spelling nobody could be asked who wants the report, and a restart would forget it."""
+    world = World(lab, {"xn--bcher-kva": "MX 10 mx.xn--bcher-kva"}, extra="tls_report { enabled = true }\n")
+    with world.relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["to@B\u00dcCHER.test"], mail_params=" SMTPUTF8")
+    world.relay.wait_event("sent")
+    world.relay.stop()
+    with open(f"{world.relay.spool}/tlsrpt", encoding="utf-8") as stream:
+        assert re.findall(r"^report \d+ (\S+) 0$", stream.read(), re.M) == ["xn--bcher-kva.test"]
+
+
 # Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
 # how the report calls what came of it.
 OTHER_KEY = f"3 1 1 {'ab' * 32}"
