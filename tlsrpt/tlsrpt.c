@@ -51,16 +51,27 @@ static int64_t due_s(const struct tlsrpt_report *r, int64_t now_s)
 	return first_s + (int64_t)(chance % (uint64_t)(last_s - first_s));
 }
 
+static void forget_report(struct tlsrpt *t, struct tlsrpt_report *r)
+{
+	tlsrpt_tally_drop(&t->tally, r);
+	tlsrpt_save_soon(t);
+}
+
 static void look_at_report(struct tlsrpt *t, struct tlsrpt_report *r, int64_t now_s)
 {
 	int64_t end_s = (r->day + 1) * DAY_S;
-	if (r->step != TLSRPT_COUNTING || now_s < end_s)
+	if (r->step != TLSRPT_COUNTING)
+		return;
+	if (!t->conf->tls_report.enabled) {
+		forget_report(t, r);
+		return;
+	}
+	if (now_s < end_s)
 		return;
 	if (now_s > end_s + SPREAD_S + KEPT_S) {
 		log_event(LOG_LEVEL_WARNING, "tls_report", "domain", r->domain, "result",
 			  "given_up", NULL);
-		tlsrpt_tally_drop(&t->tally, r);
-		tlsrpt_save_soon(t);
+		forget_report(t, r);
 		return;
 	}
 	if (r->due_s == 0)
@@ -69,13 +80,18 @@ static void look_at_report(struct tlsrpt *t, struct tlsrpt_report *r, int64_t no
 		tlsrpt_send_begin(t, r);
 }
 
-static void look_at_all(void *owner)
+static void look_at_all(struct tlsrpt *t)
 {
-	struct tlsrpt *t = owner;
 	int64_t now_s = date_ms() / 1000;
 	struct tlsrpt_report *r, *tmp;
 	HASH_ITER(hh, t->tally.reports, r, tmp)
 	look_at_report(t, r, now_s);
+}
+
+static void on_tick(void *owner)
+{
+	struct tlsrpt *t = owner;
+	look_at_all(t);
 	loop_timer_in(t->loop, &t->tick, TICK_MS);
 }
 
@@ -101,6 +117,7 @@ static void receive_note(void *owner, struct note *n)
 	switch (n->type) {
 	case TLSRPT_CONF:
 		use_conf(t, conf_note_take(n));
+		look_at_all(t);
 		break;
 	case TLS_RESULT:
 		count_result(t, result);
@@ -125,7 +142,7 @@ struct tlsrpt *tlsrpt_new(struct conf *conf, const struct tlsrpt_edges *edges)
 	t->https = https_new(t->loop);
 	use_conf(t, conf_ref(conf));
 	timer_init(&t->save, save_results, t);
-	timer_init(&t->tick, look_at_all, t);
+	timer_init(&t->tick, on_tick, t);
 	loop_timer_in(t->loop, &t->tick, TICK_MS);
 	return t;
 }

@@ -17,7 +17,7 @@
  *	tlsrpt_send.c	  one report, from the record to the last recipient
  *
  * Days are those of the system's clock, in UTC. A report that cannot be delivered is tried again for a
- * day; one that nobody wants is dropped.
+ * day; one that nobody wants is dropped, and so are all when reporting is switched off.
  *
  * OWNERSHIP  Results that are posted are the thread's.
  * THREAD     tlsrpt_loop() is for posting from any thread; all else: main.

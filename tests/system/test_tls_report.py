@@ -204,6 +204,26 @@ def test_a_domain_is_counted_by_its_name_in_the_dns(lab):
         assert re.findall(r"^report \d+ (\S+) 0$", stream.read(), re.M) == ["xn--bcher-kva.test"]
 
 
+def test_what_was_counted_is_forgotten_when_it_is_switched_off(lab):
+    world = World(lab, {"good": "MX 10 mx.good"}, extra="tls_report { enabled = true }\n")
+    relay = world.relay
+    reports = []
+    for switched in ("true", "false"):
+        relay.config.extra = re.sub("enabled = [a-z]+", f"enabled = {switched}", relay.config.extra)
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+        if switched == "true":
+            world.send("good")
+            world.became("sent", "good")
+        relay.stop()
+        with open(f"{relay.spool}/tlsrpt", encoding="utf-8") as stream:
+            reports.append(re.findall(r"^report .*", stream.read(), re.M))
+        relay.config.extra = relay.config.extra.replace("enabled = false", "enabled = true")
+        relay.write_config()
+        relay.start()
+    assert len(reports[0]) == 1 and not reports[1]
+
+
 # Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
 # how the report calls what came of it.
 OTHER_KEY = f"3 1 1 {'ab' * 32}"
