@@ -61,7 +61,7 @@ def _send(relay, idle=True):
 def test_ipv6_is_tried_first_when_both_families_answer(lab):
     port = free_port()
     six, four = (lab.sink(address=address, port=port) for address in ("::1", "127.0.0.2"))
-    relay = _relay(lab, port, BOTH)
+    relay = _relay(lab, port, BOTH, connection_attempt_delay=f"{LONG:g}s")
     for number in range(6):
         _send(relay)
         assert len(six.messages) == number + 1 and not four.messages

@@ -15,8 +15,11 @@ from lab.net import blackhole, free_port, wait_until
 SOON = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "400ms"}
 
 
+KEPT = {"connection_idle_timeout": "1h"}  # a site that has no connection and no mail is forgotten soon
+
+
 def _relay(lab, port, **settings):
-    config = Config(queue=settings.pop("queue", SOON), transports={"smtp": settings})
+    config = Config(queue=settings.pop("queue", SOON), transports={"smtp": KEPT | settings})
     return lab.relay(config.route_all_to(port))
 
 
@@ -160,8 +163,8 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
             relay.send(recipients=[f"to@{name}"])
         relay.wait_event("deferred", count=3)
         relay.wait_event("in_doubt")
-        show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
-        host = lambda port: wait_until(lambda: _sites(relay).get(f"[127.0.0.1]:{port}"), 60, "its site")["hosts"][0]
+        show = lambda port: relay.command("dest", "show", f"127.0.0.1:{port}").stdout
+        host = lambda port: json.loads(relay.command("dest", "show", "--json", f"127.0.0.1:{port}").stdout)
         wait_until(lambda: "no answer in time" in show(hole))
         assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
     assert "refused the connection" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
@@ -259,7 +262,7 @@ def test_a_list_names_the_domains_of_each_site(lab):
     sink = lab.sink(address="127.0.0.2")
     names = [f"d{number}.test" for number in range(7)]
     nsd = lab.nsd({"hosts.test": "mx A 127.0.0.2"} | {name: "@ MX 10 mx.hosts.test." for name in names})
-    config = Config(transports={"smtp": {"port": sink.port}}).resolve_with(nsd)
+    config = Config(transports={"smtp": KEPT | {"port": sink.port}}).resolve_with(nsd)
     config.dns["allow_loopback"] = True
     config.routes[".fixed.test"] = {"relay": [f"[127.0.0.2]:{sink.port}"]}
     relay = lab.relay(config)

@@ -77,7 +77,7 @@ def _served(module_lab):
     No host is out: one that is would be tried again and again, and what is said of it with it.
     """
     port = free_port()
-    config = Config(settings={"http": f"{LOOPBACK}:{port}"})
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"}, transports={"smtp": {"connection_idle_timeout": "1h"}})
     sink = module_lab.sink(Rule("rcpt", "450 4.2.0 <b>busy</b>", pattern="later|from@sender"),
                            Rule("rcpt", "550 5.1.1 unknown", pattern="never"))
     relay = module_lab.relay(config.route_all_to(sink.port))
