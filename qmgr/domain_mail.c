@@ -125,23 +125,16 @@ void domain_mail_hold_entry(struct entry *e)
 	}
 }
 
-/* All of its entries leave; those that have other recipients come back, in their order. */
+/* Entries that have other recipients stay in their order. */
 static void hold_peer(struct peer *p, const char *key, struct verdict *why)
 {
-	struct list others;
-	list_init(&others);
-	while (p->waiting > 0) {
-		struct entry *e = peer_drop(p);
+	list_each (link, next, &p->entries) {
+		struct entry *e = list_entry(link, struct entry, in_peer);
 		hold_recipients(e, key, why);
-		if (e->n > 0)
-			list_append(&others, &e->in_peer);
-		else
+		if (e->n == 0) {
+			peer_drop_entry(e);
 			job_entry_done(e);
-	}
-	while (!list_empty(&others)) {
-		struct entry *e = list_entry(others.prev, struct entry, in_peer);
-		list_remove(&e->in_peer);
-		job_put_back(e);
+		}
 	}
 }
 

@@ -217,11 +217,6 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 	shelf_resize(job);
 }
 
-const struct entry *peer_first(const struct peer *p)
-{
-	return list_entry(list_first(&p->entries), struct entry, in_peer);
-}
-
 /* Further recipients are read when there is room; a job of which nothing is left to select leaves
  * the stack, and comes back, if at all, at the age of its message. */
 static void after_selection(struct job *job)
@@ -248,17 +243,26 @@ void peer_ungrant(struct peer *p)
 	uncount_selected(p);
 }
 
-static struct entry *take_first(struct peer *p)
+static struct entry *first_entry(const struct peer *p)
 {
-	struct entry *e = list_entry(list_first(&p->entries), struct entry, in_peer);
+	return list_entry(list_first(&p->entries), struct entry, in_peer);
+}
+
+const struct entry *peer_first(const struct peer *p)
+{
+	return first_entry(p);
+}
+
+static void unlist_entry(struct entry *e)
+{
 	list_remove(&e->in_peer);
-	count_waiting(p, -1);
-	return e;
+	count_waiting(e->peer, -1);
 }
 
 struct entry *peer_take(struct peer *p)
 {
-	struct entry *e = take_first(p);
+	struct entry *e = first_entry(p);
+	unlist_entry(e);
 	if (p->granted > 0)
 		count_granted(p, -1);
 	else
@@ -269,16 +273,23 @@ struct entry *peer_take(struct peer *p)
 	return e;
 }
 
-struct entry *peer_drop(struct peer *p)
+void peer_drop_entry(struct entry *e)
 {
+	struct peer *p = e->peer;
 	if (p->granted > 0)
 		peer_ungrant(p);
-	struct entry *e = take_first(p);
+	unlist_entry(e);
 	count_of_flow(p, -1);
 	p->job->selected++;
 	relist_peer(p);
 	if (list_empty(&p->job->ready))
 		selection_retire(p->job);
+}
+
+struct entry *peer_drop(struct peer *p)
+{
+	struct entry *e = first_entry(p);
+	peer_drop_entry(e);
 	return e;
 }
 

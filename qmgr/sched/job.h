@@ -117,7 +117,8 @@ struct entry *peer_take(struct peer *);
 /* The first entry leaves: the one granted, or else one is selected now. */
 
 struct entry *peer_drop(struct peer *);
-/* The same without a delivery: nobody pays for it, or is paid. */
+void peer_drop_entry(struct entry *);
+/* The same without a delivery: nobody pays for it, or is paid. Or one that waits, whichever: job_put_back() is not for such. */
 
 void job_left_place(struct job *);
 /* One of its entries is no longer on a connection. */

@@ -3,6 +3,8 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "qmgr/dest/admission.h"
+#include "qmgr/dest/suspend.h"
+#include "qmgr/domain_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/sched/flow.h"
 
@@ -159,6 +161,29 @@ static void who_sends_one_at_a_time_keeps_to_it(void **state)
 	answer_what_is_given();
 	pass_time(2 * MINUTE);
 	assert_int_equal(HASH_COUNT(q->sched.flows), 0); /* forgotten in the end */
+}
+
+/* The second goes on without those recipients, and no sooner than before. */
+static void what_is_taken_from_mail_that_waits_gives_nothing_back_to_its_flow(void **state)
+{
+	(void)state;
+	begin(ONE_EACH "route \"*\" { relay = r.test } flow here.test { rate = 1/h }");
+	send_as(1, "x@here.test", "x@a.test");
+	answer_what_is_given();
+	struct envelope *e = mail(2, "x@here.test", "x@a.test");
+	envelope_add(e, "x@b.test");
+	arrive(e);
+	assert_int_equal(given.n, 0);
+	suspend_begin(&q->db, "a.test", SUSPEND_DOMAIN, 0);
+	domain_mail_hold(q, "a.test");
+	settle();
+	make_all_ready();
+	assert_int_equal(given.n, 0);
+	reload(ONE_EACH "route \"*\" { relay = r.test } route b.test { relay = s.test }"
+			"flow here.test { rate = 1/h }");
+	answer_all();
+	make_all_ready();
+	assert_int_equal(given.n, 0);
 }
 
 static void a_reload_changes_the_rate_at_once(void **state)
@@ -482,6 +507,7 @@ int main(void)
 		TEST(while_it_waits_nothing_wakes_up),
 		TEST(what_its_connection_could_not_take_is_not_counted),
 		TEST(who_sends_one_at_a_time_keeps_to_it),
+		TEST(what_is_taken_from_mail_that_waits_gives_nothing_back_to_its_flow),
 		TEST(a_reload_changes_the_rate_at_once),
 		TEST(a_high_rate_is_kept_in_the_mean),
 		TEST(whatever_happens_nothing_is_lost_of_the_order),
