@@ -188,30 +188,53 @@ static void route_recipient_anew(const struct peer *p, uint32_t recipient)
 	struct job *job = p->job;
 	const struct route *way = router_route(message_of_work(job->work), recipient);
 	struct transport *by = transport_get(job->transport->scheduler, way->by);
-	job->routing++;
 	if (way->action != ROUTE_DELIVER || by == job->transport || !is_carried_elsewhere(p, way) ||
 	    !move_to_transport(job, recipient, by))
 		router_add(job, recipient);
 }
 
-/* The entry ends, and its recipients are as if they had just been read. */
-static void route_anew(struct peer *p)
+/* Recipients that are to move leave the entry, and are behind those that have left others. */
+static uint32_t *take_out_of_entry(struct entry *e, uint32_t *moving, size_t *n)
 {
-	struct entry *e = peer_drop(p);
-	for (uint32_t i = 0; i < e->n; i++)
-		route_recipient_anew(p, e->recipient[i]);
-	job_entry_done(e);
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < e->n; i++) {
+		if (!is_to_move(e->peer, e->recipient[i])) {
+			e->recipient[left++] = e->recipient[i];
+			continue;
+		}
+		moving = mem_room(moving, *n, sizeof *moving);
+		moving[(*n)++] = e->recipient[i];
+	}
+	e->n = left;
+	return moving;
+}
+
+/* As if they had just been read. None before all are out: one that finds no room elsewhere comes back to the last entry. */
+static bool move_peer(struct peer *p)
+{
+	uint32_t *moving = NULL;
+	size_t n = 0;
+	list_each (link, next, &p->entries) {
+		struct entry *e = list_entry(link, struct entry, in_peer);
+		moving = take_out_of_entry(e, moving, &n);
+		if (e->n == 0) {
+			peer_drop_entry(e);
+			job_entry_done(e);
+		}
+	}
+	p->job->routing += (int64_t)n;
+	for (size_t i = 0; i < n; i++)
+		route_recipient_anew(p, moving[i]);
+	free(moving);
+	return n > 0;
 }
 
 void router_move(struct site *s)
 {
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
-		if (!is_to_move(p, peer_first(p)->recipient[0]))
-			continue;
-		for (int n = p->waiting; n > 0; n--)
-			route_anew(p);
-		s->db->thread.check(p->job->work);
+		if (move_peer(p))
+			s->db->thread.check(p->job->work);
 	}
 }
 

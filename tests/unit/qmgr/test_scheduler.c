@@ -329,6 +329,21 @@ static void so_does_mail_whose_next_hop_was_being_looked_up(void **state)
 	}
 }
 
+static void each_recipient_of_a_message_that_waits_goes_where_its_own_route_leads_now(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"[r.test]:25\" } }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	envelope_add(e, "y@b.test");
+	arrive(e);
+	answer("r.test", one_host);
+	reload("route \"*\" { relay = { \"[r.test]:25\" } }"
+	       "route \"b.test\" { relay = { \"[s.test]:25\" } }");
+	assert_int_equal(questions.n, 1);
+	answer("s.test", "0 s.test 192.0.2.8");
+	assert_int_equal(opened_to("s.test"), 1);
+}
+
 /* All connections that were opened since. */
 static void ready_all(int before)
 {
@@ -485,6 +500,7 @@ int main(void)
 		TEST(a_reload_changes_limits_at_once),
 		TEST(a_reload_changes_routes_for_mail_that_waits_too),
 		cmocka_unit_test(so_does_mail_whose_next_hop_was_being_looked_up),
+		TEST(each_recipient_of_a_message_that_waits_goes_where_its_own_route_leads_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
 		cmocka_unit_test(mail_that_waits_goes_on_the_terms_of_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
