@@ -109,10 +109,22 @@ static bool move_to_transport(struct job *from, uint32_t recipient, struct trans
 	return true;
 }
 
-/* The one that the route names, if it is another than when the recipient was read; or that of its job. */
+static bool is_wanted_by_any_provider(const struct transport *t)
+{
+	const struct conf *c = t->scheduler->conf;
+	for (int i = 0; c->providers_carry && i < c->nprovider; i++)
+		if (c->provider[i].by && strcmp(c->provider[i].by->title, t->title) == 0)
+			return true;
+	return false;
+}
+
+/* That of its job, where its provider wanted it; or the one of the route, which may be another than when the recipient
+ * was read. */
 static struct transport *named_transport(const struct job *job, const struct route *way)
 {
-	return way->named ? transport_get(job->transport->scheduler, way->by) : job->transport;
+	bool stays = way->by == job->transport->settings ||
+		     (!way->named && is_wanted_by_any_provider(job->transport));
+	return stays ? job->transport : transport_get(job->transport->scheduler, way->by);
 }
 
 /* False: it needs a look-up, or room, and may not have that now. */

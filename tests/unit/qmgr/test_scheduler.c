@@ -344,6 +344,19 @@ static void each_recipient_of_a_message_that_waits_goes_where_its_own_route_lead
 	assert_int_equal(opened_to("s.test"), 1);
 }
 
+static void mail_whose_next_hop_was_being_looked_up_leaves_the_transport_of_before(void **state)
+{
+	(void)state;
+	begin("transport other { port = 2525 } route \"*\" { transport = other }");
+	send_mail(1, "x@a.test");
+	reload("transport other { port = 2525 }");
+	answer("a.test", one_host);
+	if (questions.n)
+		answer("a.test", one_host);
+	assert_int_equal(opened.n, 1);
+	assert_int_equal(address_port(&open_at(0)->address), 25);
+}
+
 /* All connections that were opened since. */
 static void ready_all(int before)
 {
@@ -501,6 +514,7 @@ int main(void)
 		TEST(a_reload_changes_routes_for_mail_that_waits_too),
 		cmocka_unit_test(so_does_mail_whose_next_hop_was_being_looked_up),
 		TEST(each_recipient_of_a_message_that_waits_goes_where_its_own_route_leads_now),
+		TEST(mail_whose_next_hop_was_being_looked_up_leaves_the_transport_of_before),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
 		cmocka_unit_test(mail_that_waits_goes_on_the_terms_of_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
