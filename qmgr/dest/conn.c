@@ -113,6 +113,7 @@ void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 	e->conn = c;
 	db->given = true;
 	e->era = s->pacing->learnt.era;
+	e->reloads = db->reloads;
 	conn_load(c, e);
 	metrics_add(METRIC_under_way, 1);
 	c->bytes += (int64_t)e->peer->job->work->content->size;

@@ -241,6 +241,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	if (e->n > 0 && !w->cancelled)
 		db->thread.hold(e);
 	if (e->n > 0 && !w->cancelled) {
+		site_of_queue(e->peer->queue)->moving |= e->reloads != db->reloads;
 		job_put_back(e);
 	} else {
 		pool_free(e->peer->job, e->n);

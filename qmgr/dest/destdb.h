@@ -141,6 +141,7 @@ struct destdb {
 	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
 	bool learnt;	     /* something about hosts that is to outlive the process */
 	uint32_t resumes;    /* suspensions of domains that have ended */
+	uint32_t reloads;    /* of the settings */
 };
 
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);

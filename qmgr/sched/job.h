@@ -78,6 +78,7 @@ struct entry {
 	int returns;	     /* times it came back untouched */
 	bool alone;	     /* may have arrived: see indoubt.h */
 	unsigned era;	     /* in flight: of its site's pace, when it was given (learnt_pace.h) */
+	uint32_t reloads;    /* likewise: that there had been by then */
 	int64_t refusals;    /* times that its host refused it for reasons of its own */
 	uint32_t n;
 	uint32_t *recipient; /* indices in the envelope */

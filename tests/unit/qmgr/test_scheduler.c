@@ -357,6 +357,22 @@ static void mail_whose_next_hop_was_being_looked_up_leaves_the_transport_of_befo
 	assert_int_equal(address_port(&open_at(0)->address), 25);
 }
 
+static void mail_that_comes_back_from_its_connection_goes_where_its_route_leads_now(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	reload("route \"*\" { relay = { \"[r.test]:25\" } }");
+	assert_int_equal(questions.n, 0);
+	put_back(given_at(0));
+	assert_int_equal(given.n, 0);
+	answer("r.test", "0 r.test 192.0.2.8");
+	ready(open_to("r.test"), 1);
+	assert_int_equal(given.n, 1);
+}
+
 /* All connections that were opened since. */
 static void ready_all(int before)
 {
@@ -515,6 +531,7 @@ int main(void)
 		cmocka_unit_test(so_does_mail_whose_next_hop_was_being_looked_up),
 		TEST(each_recipient_of_a_message_that_waits_goes_where_its_own_route_leads_now),
 		TEST(mail_whose_next_hop_was_being_looked_up_leaves_the_transport_of_before),
+		TEST(mail_that_comes_back_from_its_connection_goes_where_its_route_leads_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_route_names_now),
 		cmocka_unit_test(mail_that_waits_goes_on_the_terms_of_now),
 		TEST(mail_that_waits_goes_by_the_transport_that_its_provider_wants_now),
