@@ -3,7 +3,8 @@
 
 Clients send side by side, hosts and a filter change how they behave, an operator gives orders, settings change, and the
 relay is stopped, replaced and killed. What there is differs, too: extensions and TLS of the hosts, a second host, LMTP, an
-alias, flows, a filter, a transport that sends nothing in clear. All of it follows from a seed, but for what runs side by side.
+alias, flows, a filter, a transport that sends nothing in clear. Routes change, and what comes to a host is to be led there by
+them. All of it follows from a seed, but for what runs side by side.
 """
 
 import collections
@@ -27,6 +28,7 @@ from .smtp import Closed, stuff
 
 DOMAINS = ("a.test", "b.test", "c.test")
 UNKNOWN = Rule("rcpt", reply="550 5.1.1 nobody of that name", pattern="^no")
+TAKES_BEHIND_421 = (Rule("rset", reply="421 4.3.2 not now", times=4),)
 MOODS = (
     (),
     (Rule("rcpt", reply="451 4.2.0 not now"),),
@@ -44,7 +46,7 @@ MOODS = (
     (Rule("connect", reply="421 4.3.2 not now"),),
     (Rule("connect", reply="554 5.7.1 not you", times=3),),
     (Rule("ehlo", reply="421 4.3.2 not now", times=4),),
-    (Rule("rset", reply="421 4.3.2 not now", times=4),),
+    TAKES_BEHIND_421,
     (Rule("starttls", reply="454 4.7.0 not now"),),
     (Rule("starttls", close=True, times=3),),
     (Rule("end", reply="451 4.3.0 not now", pattern="[13579]@"),),
@@ -113,6 +115,7 @@ EIGHT_BIT = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nCon
 BEYOND_ASCII = " gr\u00fc\u00df"
 FLOWS = ("bulk", "news")
 UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
+LATE_S = 8  # what was on its way at a reload may come so much later: a pipeline of it, to a slow host
 BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30, "bounce_address_rate": "60000/m"}
 
 
@@ -127,6 +130,8 @@ class Chance:
         self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
         self.secure = self.random.choice((None, None, *(domain for domain in DOMAINS if domain != self.store)))  # nothing in clear
         self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
+        self.plain = [domain for domain in DOMAINS if domain not in (self.store, self.secure)]  # whose route may change
+        self.ways = {domain: [(0, {host.port for host in hosts})] for domain, hosts in self.hosts.items()}  # since when, to whom
         self.filter = Milter() if self.random.random() < 0.5 else None
         if self.filter:
             lab.callback(self.filter.stop)
@@ -155,7 +160,8 @@ class Chance:
 
     def _config(self):
         config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow"}, queue=dict(BASE))
-        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"}}
+        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"},
+                             "second": {"like": "smtp"}}
         for domain, hosts in [*self.hosts.items(), ("sender.test", [self.sender])]:
             transport = {"transport": "store"} if domain == self.store else {"transport": "secure"} if domain == self.secure else {}
             config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in hosts], **transport}
@@ -248,7 +254,7 @@ class Chance:
 
     def play(self, steps):
         """Let so many things happen."""
-        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 4), (self._stop, 1), (self._kill, 1), (self._replace, 1),
+        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 4), (self._change_way, 3), (self._stop, 1), (self._kill, 1), (self._replace, 1),
                 *([(self._change_filter, 3)] if self.filter else []))
         weights = [self._often(weight) for _, weight in acts]
         for client in self._clients:
@@ -270,6 +276,8 @@ class Chance:
         domain, mood = self.random.choice(DOMAINS), self.random.choice(self._moods)
         host = self.random.choice(self.hosts[domain])
         self._note(domain, host.port, mood)
+        if domain == self.store and mood is TAKES_BEHIND_421:
+            return  # there its 421 is taken at its word: decision 0174
         host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
 
     def _change_filter(self):
@@ -299,6 +307,20 @@ class Chance:
         value = at[name] = self.random.choice(values)
         self._note(name, value)
         self._reload()
+
+    def _change_way(self):
+        """Have the mail of a domain go to the hosts of another, or of its own, by one transport or the other."""
+        domain, hosts = self.random.choice(self.plain), self.hosts[self.random.choice(self.plain)]
+        relays = self.random.sample(hosts, self.random.randint(1, len(hosts)))
+        self.relay.config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in relays], **self.random.choice(({}, {"transport": "second"}))}
+        self._note(self.relay.config.routes[domain])
+        self._reload()
+        self.ways[domain].append((time.monotonic(), {host.port for host in relays}))
+
+    def leads_to(self, domain, at):
+        """Return the ports to which the domain's mail might begin to go at that time."""
+        before = [ports for since, ports in self.ways[domain] if since <= at - LATE_S]
+        return set().union(before[-1], *(ports for since, ports in self.ways[domain] if at - LATE_S < since))
 
     def _reload(self):
         self.relay.write_config()
@@ -424,6 +446,7 @@ class _Ledger:
         for host in history.all_hosts():
             for one in host.transactions:
                 self._take_message(one)
+                self._judge_way(host, one)
         for domain in DOMAINS:
             if domain == history.secure:
                 self.wrong += [f"in clear: {one.content[:200]}" for host in history.hosts[domain] for one in host.transactions if not one.tls]
@@ -449,6 +472,11 @@ class _Ledger:
         self.handed_on.update((tag, recipient) for recipient in taken if "NOTIFY" in one.recipient_params[recipient])
         if any(0 <= kill - one.time < UNLOGGED_S for kill in self.history.kills):
             self.unlogged.update(keys)
+
+    def _judge_way(self, host, one):
+        domains = {recipient.partition("@")[2] for recipient in one.recipients}
+        self.wrong += [f"mail for {domain} came to {host.port} at {one.time:.1f}, after {self.history.ways[domain]}: {one.content[:300]}"
+                       for domain in domains if host.port not in self.history.leads_to(domain, one.time)]
 
     def _compare(self, mail, one):
         """Note where what came is not what was sent."""
