@@ -20,8 +20,8 @@ static void on_time(struct ev_loop *ev, ev_io *w, int revents)
 	struct fine_timer *t = w->data;
 	t->started = false;
 	t->expired(t->owner);
-	if (!t->started)
-		arm_timer(t, 0); /* else the descriptor stays readable; to be armed anew ends that too */
+	if (!t->started) /* to be armed anew makes the descriptor silent, too */
+		arm_timer(t, 0);
 }
 
 void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),

@@ -133,8 +133,8 @@ void reader_begin(struct message *m)
 	const struct envelope *e = m->work.envelope;
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
-	bool shut = e->returned || m->stopped ||
-		    retry_ended(&terms, e, m->taken_ms) != RETRY_GOES_ON;
+	bool shut =
+		e->returned || m->stopped || retry_ended(&terms, e, m->taken_ms) != RETRY_GOES_ON;
 	m->work.rcpt_limit = limits->message_recipient_minimum;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (is_open(&e->rcpt[i]))
