@@ -19,6 +19,7 @@ from lab.net import open_folder, wait_until
 from lab.smtp import Client, stuff
 
 COUNT = 300
+ONE_WAY = 0.02  # seconds: so many messages are in flight, however slow this machine or fast the host is
 ONE_CONNECTION = {"host_connection_limit": 1, "pipeline_depth": 16}
 EXIM_SPOOLS = re.compile(rb"\AReceived: from .*?\n(?=\S)", re.DOTALL)
 
@@ -57,7 +58,7 @@ def _hand_over(relay, messages, sessions=6):
 
 def _held(lab, port, **transport):
     """Return a relay whose next hop is not reached before the gate, also returned, is opened."""
-    gate = DelayProxy(port, held=True)
+    gate = DelayProxy(port, ONE_WAY, held=True)
     lab.callback(gate.close)
     config = Config(transports={"smtp": {**ONE_CONNECTION, **transport}})
     return lab.relay(config.route_all_to(gate.port)), gate

@@ -450,9 +450,18 @@ class _Ledger:
         for domain in DOMAINS:
             if domain == history.secure:
                 self.wrong += [f"in clear: {one.content[:200]}" for host in history.hosts[domain] for one in host.transactions if not one.tls]
+        self.refused_unlogged = set(self._refused_before_a_kill())
         self.reported = set()
         for one in history.sender.messages:
             self._take_report(one)
+
+    def _refused_before_a_kill(self):
+        """Yield the recipients whose end only a line of the log tells, where no report is asked for, and that may be gone."""
+        for host in self.history.all_hosts():
+            for time_, line in (command for session in host.sessions for command in session.commands):
+                refused = re.match(r"RCPT TO:<(no[^>]*)>", line)
+                if refused and any(0 <= kill - time_ < UNLOGGED_S for kill in self.history.kills):
+                    yield refused[1]
 
     def _has(self, tag, id_):
         self.ids_of.setdefault(tag, set()).add(id_)
@@ -527,8 +536,9 @@ class _Ledger:
         returned = (mail.tag, recipient, "failed") in self.reported
         gone = any(id_ in self.deleted for id_ in ids)
         failed = any((id_, recipient) in self.bounced for id_ in ids)
-        if not came and not returned and not gone and not failed:
-            yield f"{mail.tag} {ids} {recipient} is lost"
+        untold = recipient in self.refused_unlogged and not mail.asks(recipient, "failed")
+        if not came and not returned and not gone and not failed and not untold:
+            yield f"{mail.tag} {ids} {recipient} is lost, asked was {mail.recipients.get(recipient)!r}"
         if failed and not came and not returned and not gone and mail.asks(recipient, "failed"):
             yield f"{mail.tag} {ids} {recipient} failed, and nobody was told"
         if came and returned and len(ids) == 1 and not any(self._in_doubt(id_, recipient) for id_ in ids):
