@@ -22,9 +22,9 @@ static int64_t wait_ms(struct report_window *w, const struct conf_rate *rate, in
 {
 	if (rate->events == 0)
 		return 0;
-	if (now_ms >= w->ends_ms)
-		*w = (struct report_window){.ends_ms = now_ms + rate->per_ms};
-	return w->n < rate->events ? 0 : w->ends_ms - now_ms;
+	if (!w->begun || now_ms >= w->began_ms + rate->per_ms)
+		*w = (struct report_window){.began_ms = now_ms, .begun = true};
+	return w->n < rate->events ? 0 : w->began_ms + rate->per_ms - now_ms;
 }
 
 static int64_t longer_wait_ms(struct report_rate *r, const struct conf_queue *limits,

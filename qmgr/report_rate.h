@@ -20,7 +20,8 @@
 enum { REPORT_RATE_SLOTS = 4096 };
 
 struct report_window {
-	int64_t ends_ms; /* steady clock */
+	int64_t began_ms; /* steady clock: where it ends, the rate of now says */
+	bool begun;
 	int64_t n;
 };
 

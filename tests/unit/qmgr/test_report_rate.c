@@ -79,6 +79,19 @@ static void no_rate_is_no_limit(void **state)
 		assert_int_equal(report_rate_take(&rate, &none, "a@sender.test", i), 0);
 }
 
+/* A reload may have made it another: what waits does not wait for the end of the former. */
+static void a_window_is_as_long_as_the_rate_is_now(void **state)
+{
+	(void)state;
+	const struct conf_queue hour = {.bounce_address_rate = {.events = 1, .per_ms = 3600000}},
+				minute = {.bounce_address_rate = {.events = 1, .per_ms = 60000}};
+	rate = (struct report_rate){0};
+	assert_int_equal(report_rate_take(&rate, &hour, "a@sender.test", 1000), 0);
+	assert_int_equal(report_rate_take(&rate, &minute, "a@sender.test", 11000), 50000);
+	assert_int_equal(report_rate_take(&rate, &hour, "a@sender.test", 11000), 3590000);
+	assert_int_equal(report_rate_take(&rate, &minute, "a@sender.test", 61000), 0);
+}
+
 static void it_is_told_once_a_minute(void **state)
 {
 	(void)state;
@@ -96,6 +109,7 @@ int main(void)
 		cmocka_unit_test(all_together_get_so_many),
 		cmocka_unit_test(what_waits_is_not_counted),
 		cmocka_unit_test(no_rate_is_no_limit),
+		cmocka_unit_test(a_window_is_as_long_as_the_rate_is_now),
 		cmocka_unit_test(it_is_told_once_a_minute),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
