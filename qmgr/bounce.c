@@ -70,7 +70,8 @@ static void write_header(const struct report *r, const struct buf *parts, struct
 	char id[IDENT_TEXT], date[REPORT_DATE], mark[64];
 	const char *subject = owes_any(r, REPORT_FAILED)    ? "Undelivered mail returned to sender"
 			      : owes_any(r, REPORT_DELAYED) ? "Delayed mail: still being retried"
-							    : "Mail relayed";
+			      : owes_any(r, REPORT_RELAYED) ? "Mail relayed"
+							    : "Mail delivered";
 	ident_text(r->id, id);
 	report_date(r->now_ms, date);
 	buf_printf(to, "Received: by %s id %s;\r\n\t%s\r\n", r->hostname, id, date);
@@ -139,6 +140,8 @@ static void write_notice(const struct report *r, struct buf *to)
 		r, &body, REPORT_RELAYED,
 		"Your message has been passed on for the following recipients, to a host that\r\n"
 		"does not confirm deliveries.\r\n");
+	write_words(r, &body, REPORT_DELIVERED,
+		    "Your message has been delivered to the following recipients.\r\n");
 	put_part(r, to, "Notification", "text/plain; charset=utf-8", &body);
 }
 
@@ -171,7 +174,8 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 {
 	static const char *const action[] = {[REPORT_FAILED] = "failed",
 					     [REPORT_DELAYED] = "delayed",
-					     [REPORT_RELAYED] = "relayed"};
+					     [REPORT_RELAYED] = "relayed",
+					     [REPORT_DELIVERED] = "delivered"};
 	const struct recipient *rcpt = &r->original->rcpt[i];
 	char date[REPORT_DATE];
 	buf_puts(to, "\r\n");

@@ -1,4 +1,4 @@
-/* bounce.h - reports to the sender: failure, delay, relayed to a host that sends no reports.
+/* bounce.h - reports to the sender: failure, delay, relayed to a host that sends no reports, or delivered by one.
  *
  * OWNERSHIP  The result is the caller's.
  * THREAD     qmgr.
@@ -12,7 +12,8 @@
 #include "base/content.h"
 #include "base/envelope.h"
 
-enum report_kind { REPORT_FAILED, REPORT_DELAYED, REPORT_RELAYED };
+/* Behind the first two: it is gone, to whoever sends no reports. */
+enum report_kind { REPORT_FAILED, REPORT_DELAYED, REPORT_RELAYED, REPORT_DELIVERED };
 
 struct report {
 	const struct envelope *original;

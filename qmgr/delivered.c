@@ -69,7 +69,8 @@ static bool judge_doubt(struct message *m, uint32_t recipient,
 	if (r->doubts <= limits->in_doubt_retries)
 		return false;
 	struct outcome_context unsure = *context;
-	unsure.dsn_passed_on = false; /* nobody knows what the host will confirm */
+	unsure.dsn_passed_on = unsure.delivered =
+		false; /* nobody knows what the host will confirm, or has done */
 	struct verdict *v = final_verdict(r, (enum in_doubt_action)limits->in_doubt_action);
 	r->tries--; /* this verdict is no attempt of its own */
 	outcome_apply(m, recipient, v, &unsure);
@@ -115,6 +116,11 @@ static bool again_at_once(const struct conn *c, const struct delivery *d, const 
 	       r->last->class == VERDICT_IN_DOUBT;
 }
 
+static bool speaks_lmtp(const struct conn *c)
+{
+	return c->site->queue.transport->settings->protocol == TRANSPORT_PROTOCOL_LMTP;
+}
+
 void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct message *m = message_of_work(e->peer->job->work);
@@ -122,7 +128,8 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 					  .transport = c->site->queue.transport,
 					  .delivery = d,
 					  .dsn_passed_on = c->dsn,
-					  .by_passed_on = c->deliverby};
+					  .by_passed_on = c->deliverby,
+					  .delivered = speaks_lmtp(c)};
 	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
 	uint32_t left = 0;
 	bool doubt = false;

@@ -8,6 +8,8 @@
 #include "qmgr/bounce.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/delivery_event.h"
+#include "qmgr/qmgr_thread.h"
+#include "qmgr/route/route.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,10 +113,11 @@ static void owe_word_of_sent(struct message *m, uint32_t recipient,
 {
 	if (context->discarded)
 		return;
+	enum report_kind kind = context->delivered ? REPORT_DELIVERED : REPORT_RELAYED;
 	if (!context->dsn_passed_on)
-		owe_report(m, recipient, REPORT_RELAYED);
+		owe_report(m, recipient, kind);
 	if (by_is_told(m, &m->work.envelope->rcpt[recipient], context))
-		m->owed[recipient] = REPORT_RELAYED + 1;
+		m->owed[recipient] = (uint8_t)(kind + 1);
 }
 
 /* A copy for an archive is tried again whatever is said of it, until the operator wants it no more. NULL:
@@ -198,6 +201,14 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	verdict_unref(again);
 }
 
+/* After a restart nobody remembers which transport it was: the one that has such mail now. */
+static enum report_kind kind_of_sent(const struct message *m, const char *address)
+{
+	const struct route *way = route_find(m->qmgr->routes, m->work.envelope->sender, address);
+	bool lmtp = way->by && way->by->protocol == TRANSPORT_PROTOCOL_LMTP;
+	return lmtp ? REPORT_DELIVERED : REPORT_RELAYED;
+}
+
 void outcome_owe(struct message *m, uint32_t recipient)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
@@ -205,7 +216,7 @@ void outcome_owe(struct message *m, uint32_t recipient)
 	if (!r->done)
 		owe_report(m, recipient, REPORT_FAILED);
 	else if (envelope_wants_word(m->work.envelope, r))
-		m->owed[recipient] = REPORT_RELAYED + 1;
+		m->owed[recipient] = (uint8_t)(kind_of_sent(m, r->address) + 1);
 }
 
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)

@@ -16,6 +16,7 @@ struct outcome_context {
 	const struct delivery *delivery;   /* or NULL: no transaction took place */
 	bool dsn_passed_on;		   /* the host takes part in RFC 3461 */
 	bool by_passed_on;		   /* and in RFC 2852 */
+	bool delivered; /* by LMTP, whose reply is that of the mailbox: RFC 2033 4.2, RFC 3464 2.3.3 */
 	const struct verdict *cause; /* of a verdict of our own, the last attempt's; or NULL */
 	bool untried;		     /* its site is dead: no attempt was made, none is counted */
 	bool discarded; /* by the operator's order: it has gone to nobody, of whom a report could tell */

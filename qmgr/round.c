@@ -289,7 +289,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	bool delayed = false;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		delayed |= m->owed[i] == REPORT_DELAYED + 1;
-		if (m->owed[i] == REPORT_RELAYED + 1)
+		if (m->owed[i] >= REPORT_RELAYED + 1)
 			e->rcpt[i].done = false;
 	}
 	if (delayed)

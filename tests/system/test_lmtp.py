@@ -2,12 +2,16 @@
 """LMTP to a real Dovecot and to scripted hosts, over TCP and Unix sockets."""
 
 import json
+import re
+import threading
 
 import pytest
 
+from lab.behaviour import Rule
 from lab.config import Config
 from lab.mailstore import MailStore
 from lab.net import open_folder, wait_until
+from lab.report import Report
 from lab.report import Report
 
 STORE = {"store": {"like": "smtp", "protocol": "lmtp"}}
@@ -125,3 +129,47 @@ def test_a_socket_that_is_not_there_is_backed_off_and_smtp_goes_over_it_too(lab)
     relay.command("queue", "flush", "--all")
     assert relay.wait_event("sent", 60)["relay"] == f"unix:{path}"
 
+
+@pytest.mark.parametrize("extensions", [("PIPELINING",), ("PIPELINING", "DSN")])
+def test_success_is_delivery_unless_the_host_reports_it(lab, extensions):
+    host, mailbox = lab.sink(lmtp=True, extensions=extensions), lab.sink()
+    config = _config(f"[127.0.0.1]:{host.port}")
+    config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{mailbox.port}"]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>", 250)
+        client.command("RCPT TO:<ann@store.test> NOTIFY=SUCCESS", 250)
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\n.\r\n")
+        client.expect(250)
+    relay.wait_event("done")
+    if "DSN" in extensions:
+        assert not relay.events("queued", report_of=re.compile("."))
+        return
+    message = mailbox.wait_messages(1)[0]
+    assert Report(message.content).recipient("ann@store.test")["action"] == "delivered"
+    assert b"Subject: Mail delivered" in message.content and b"has been delivered to" in message.content
+
+
+def test_success_is_delivery_also_when_its_report_comes_after_a_restart(lab):
+    gate = threading.Event()
+    host, mailbox = lab.sink(lmtp=True, extensions=("PIPELINING",)), lab.sink()
+    slow = lab.sink(Rule("rcpt", gate=gate, times=1))
+    config = _config(f"[127.0.0.1]:{host.port}")
+    config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{mailbox.port}"]}
+    config.routes["slow.test"] = {"relay": [f"[127.0.0.1]:{slow.port}"]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>", 250)
+        client.command("RCPT TO:<ann@store.test> NOTIFY=SUCCESS", 250)
+        client.command("RCPT TO:<to@slow.test>", 250)
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\n.\r\n")
+        client.expect(250)
+    relay.wait_event("sent", to="ann@store.test")
+    relay.stop()
+    gate.set()
+    relay.start()
+    assert Report(mailbox.wait_messages(1)[0].content).recipient("ann@store.test")["action"] == "delivered"
