@@ -19,7 +19,7 @@ from lab.net import open_folder, wait_until
 from lab.smtp import Client, stuff
 
 COUNT = 300
-ONE_WAY = 0.02  # seconds: so many messages are in flight, however slow this machine or fast the host is
+ONE_WAY = 0.1  # seconds: so many messages are in flight, however slow this machine or fast the host is
 ONE_CONNECTION = {"host_connection_limit": 1, "pipeline_depth": 16}
 EXIM_SPOOLS = re.compile(rb"\AReceived: from .*?\n(?=\S)", re.DOTALL)
 
