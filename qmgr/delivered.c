@@ -69,8 +69,8 @@ static bool judge_doubt(struct message *m, uint32_t recipient,
 	if (r->doubts <= limits->in_doubt_retries)
 		return false;
 	struct outcome_context unsure = *context;
-	unsure.dsn_passed_on = unsure.delivered =
-		false; /* nobody knows what the host will confirm, or has done */
+	unsure.dsn_passed_on = false; /* nobody knows what the host will confirm */
+	unsure.delivered = false;     /* nor what it has done */
 	struct verdict *v = final_verdict(r, (enum in_doubt_action)limits->in_doubt_action);
 	r->tries--; /* this verdict is no attempt of its own */
 	outcome_apply(m, recipient, v, &unsure);

@@ -130,19 +130,25 @@ def test_a_socket_that_is_not_there_is_backed_off_and_smtp_goes_over_it_too(lab)
     assert relay.wait_event("sent", 60)["relay"] == f"unix:{path}"
 
 
+def _send_asking_for_success(relay, *others):
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>", 250)
+        client.command("RCPT TO:<ann@store.test> NOTIFY=SUCCESS", 250)
+        for to in others:
+            client.command(f"RCPT TO:<{to}>", 250)
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\n.\r\n")
+        client.expect(250)
+
+
 @pytest.mark.parametrize("extensions", [("PIPELINING",), ("PIPELINING", "DSN")])
 def test_success_is_delivery_unless_the_host_reports_it(lab, extensions):
     host, mailbox = lab.sink(lmtp=True, extensions=extensions), lab.sink()
     config = _config(f"[127.0.0.1]:{host.port}")
     config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{mailbox.port}"]}
     relay = lab.relay(config)
-    with relay.client() as client:
-        client.greet()
-        client.command("MAIL FROM:<from@sender.test>", 250)
-        client.command("RCPT TO:<ann@store.test> NOTIFY=SUCCESS", 250)
-        client.command("DATA", 354)
-        client.send(b"Subject: x\r\n\r\n.\r\n")
-        client.expect(250)
+    _send_asking_for_success(relay)
     relay.wait_event("done")
     if "DSN" in extensions:
         assert not relay.events("queued", report_of=re.compile("."))
@@ -160,14 +166,7 @@ def test_success_is_delivery_also_when_its_report_comes_after_a_restart(lab):
     config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{mailbox.port}"]}
     config.routes["slow.test"] = {"relay": [f"[127.0.0.1]:{slow.port}"]}
     relay = lab.relay(config)
-    with relay.client() as client:
-        client.greet()
-        client.command("MAIL FROM:<from@sender.test>", 250)
-        client.command("RCPT TO:<ann@store.test> NOTIFY=SUCCESS", 250)
-        client.command("RCPT TO:<to@slow.test>", 250)
-        client.command("DATA", 354)
-        client.send(b"Subject: x\r\n\r\n.\r\n")
-        client.expect(250)
+    _send_asking_for_success(relay, "to@slow.test")
     relay.wait_event("sent", to="ann@store.test")
     relay.stop()
     gate.set()
