@@ -346,6 +346,10 @@ enum { CONF_TITLE_MAX = 64 };
 bool conf_title_good(const char *);
 /* Of a provider or a source: letters, digits and . _ -, at most CONF_TITLE_MAX. */
 
+const char *conf_hello(const struct conf *, const struct conf_transport *,
+		       const struct conf_source *);
+/* The name of ours in EHLO. conf and source may be NULL. */
+
 const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
 /* address in lower case; NULL: none of a section. */
 

@@ -112,6 +112,13 @@ static void check_source(struct check *c, struct conf_source *s)
 		take_address(c, s, i);
 }
 
+const char *conf_hello(const struct conf *conf, const struct conf_transport *by,
+		       const struct conf_source *from)
+{
+	const char *helo = from && *from->helo ? from->helo : by->helo;
+	return *helo ? helo : conf ? conf->own_name : "localhost";
+}
+
 bool conf_uses_has(const struct conf_uses *u, const struct conf_source *s)
 {
 	for (int i = 0; i < u->n; i++)

@@ -101,14 +101,6 @@ static enum transport_tls wanted_tls(const struct connection *c)
 	return tls == TRANSPORT_TLS_OPPORTUNISTIC && needs_tls(c) ? TRANSPORT_TLS_REQUIRED : tls;
 }
 
-static const char *own_name(const struct connection *c)
-{
-	const struct conf *conf = c->open->conf;
-	const struct conf_source *from = c->open->source;
-	const char *helo = from && *from->helo ? from->helo : c->open->transport->helo;
-	return *helo ? helo : conf ? conf->own_name : "localhost";
-}
-
 static void begin_connection(struct connection *c)
 {
 	union address from[2];
@@ -116,7 +108,7 @@ static void begin_connection(struct connection *c)
 	c->stream = stream_connect(c->worker->loop, &c->open->address, choose_source(c, from),
 				   on_event, c);
 	struct engine_setup setup = {
-		.hostname = own_name(c),
+		.hostname = conf_hello(c->open->conf, t, c->open->source),
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CONNECTIONS_TOGETHER = 20 };
 
@@ -20,6 +21,17 @@ static int choose_worker(const struct destdb *db, const struct site *s)
 {
 	return (int)((s->hh.hashv + (unsigned)s->connections / CONNECTIONS_TOGETHER) %
 		     (unsigned)db->edges.workers);
+}
+
+static const struct conf_source *settings_of_source(const struct site *s)
+{
+	return s->source ? conf_source_find(s->queue.transport->conf, s->source->name) : NULL;
+}
+
+static const char *hello_of(const struct site *s)
+{
+	const struct transport *t = s->queue.transport;
+	return conf_hello(t->conf, t->settings, settings_of_source(s));
 }
 
 static struct conn *conn_new(struct destdb *db, struct site *s, const struct site_host *to,
@@ -33,6 +45,7 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 	c->host = to->host;
 	c->name = mem_strdup(to->name);
 	c->peer = mem_strdup(to->peer);
+	c->hello = mem_strdup(hello_of(s));
 	c->extra = s->slow > 0;
 	c->most = s->queue.transport->settings->connection_max_messages;
 	c->opened_ms = destdb_now_ms(db);
@@ -56,7 +69,6 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	host->opened_ms = destdb_now_ms(db);
 	HASH_ADD(hh, db->conns, number, sizeof c->number, c);
 	conn_enter(c);
-
 	struct connection_open *open =
 		connection_open_new(c->number, s->queue.transport->conf,
 				    s->queue.transport->settings, c->name, &host->address);
@@ -69,8 +81,7 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	open->credential = credential_ref(host->credential);
 	open->subject = tls_subject_ref(s->subject);
 	open->dane = tls_dane_ref(host->dane);
-	if (s->source)
-		open->source = conf_source_find(s->queue.transport->conf, s->source->name);
+	open->source = settings_of_source(s);
 	open->messages_most = host_messages_most(host, destdb_now_ms(db));
 	db->edges.to_worker(db->edges.context, c->worker, &open->note);
 	return c;
@@ -135,6 +146,7 @@ void conn_forget(struct destdb *db, struct conn *c)
 	host_unref(c->host);
 	HASH_DEL(db->conns, c);
 	free(c->name);
+	free(c->hello);
 	free(c->peer);
 	free(c);
 }
@@ -147,6 +159,16 @@ void conns_end_proven(struct destdb *db)
 		const char *tls = c->host->tls;
 		bool open = conn_ready(c) || conn_unready(c);
 		if (open && tls && tls_policy_level(tls) >= TRANSPORT_TLS_REQUIRED)
+			conn_end(db, c);
+	}
+}
+
+void conns_end_named(struct destdb *db)
+{
+	struct conn *c, *tmp;
+	HASH_ITER(hh, db->conns, c, tmp)
+	{
+		if ((conn_ready(c) || conn_unready(c)) && strcmp(c->hello, hello_of(c->site)) != 0)
 			conn_end(db, c);
 	}
 }

@@ -51,8 +51,9 @@ struct conn {
 	uint64_t number;
 	struct site *site;
 	struct host *host;
-	char *name; /* what the host was called when it was opened */
-	char *peer; /* likewise, name[address]:port: so its verdicts call it */
+	char *name;  /* what the host was called when it was opened */
+	char *peer;  /* likewise, name[address]:port: so its verdicts call it */
+	char *hello; /* how we have called ourselves there */
 	int worker;
 	enum conn_state state;
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
@@ -92,6 +93,9 @@ void conn_end(struct destdb *, struct conn *);
 
 void conns_end_proven(struct destdb *);
 /* Hosts have to prove other things now: end connections to those that have proven anything. */
+
+void conns_end_named(struct destdb *);
+/* We may be called otherwise now: end connections to hosts that have heard another name in EHLO. */
 
 void conns_free(struct destdb *);
 /* Forget all connections, and the entries in flight on them. */

@@ -303,3 +303,30 @@ def test_a_domain_that_is_suspended_sends_nothing_more(lab):
     assert "suspended" in said, said
     assert json.loads(relay.command("dest", "list", "--json", "dest.test").stdout)["waiting"] == 1
     assert len(sink.transactions) == 1
+
+
+@pytest.mark.parametrize("where", ["transport", "hostname", "source"])
+def test_a_new_name_in_ehlo_is_that_of_the_next_message(lab, where):
+    sink = lab.sink()
+
+    def say(config, name):
+        config.settings["hostname"] = name if where == "hostname" else "relay.test"
+        config.transports["smtp"] = {"connection_idle_timeout": "5m"}
+        config.extra = ""
+        if where == "transport":
+            config.transports["smtp"]["helo"] = name
+        elif where == "source":
+            config.transports["smtp"]["sources"] = ["a"]
+            config.extra = f'source "a" {{ address = {{ "127.0.0.1" }}  helo = "{name}" }}\n'
+        return config
+
+    relay = lab.relay(say(Config().route_all_to(sink.port), "one.test"))
+    for number, name in enumerate(("one.test", "two.test", "two.test"), 1):
+        if name == "two.test":
+            say(relay.config, name)
+            relay.write_config()
+            assert relay.command("reload").returncode == 0
+        relay.send()
+        sink.wait_messages(number)
+    said = [line for session in sink.sessions for _, line in session.commands if line.startswith("EHLO")]
+    assert said == ["EHLO one.test", "EHLO two.test"]
