@@ -85,6 +85,13 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	return was_up;
 }
 
+void host_cap_backoff(struct host *h, int64_t backoff_max_ms, int64_t now_ms)
+{
+	int64_t since_ms = h->failed_ms > 0 ? h->failed_ms : now_ms;
+	if (h->state == HOST_OUT && h->retry_ms > since_ms + backoff_max_ms)
+		h->retry_ms = since_ms + backoff_max_ms;
+}
+
 void host_login_refused(struct host *h, bool refused, const struct verdict *why)
 {
 	if (refused && !h->login_refused)

@@ -159,6 +159,9 @@ bool host_failed(struct host *, struct verdict *why, const char *name, unsigned 
 /* A connection that was begun in that era was of no use: never ready, or lost before it carried
  * anything. True: the host, which was up, is out now. */
 
+void host_cap_backoff(struct host *, int64_t backoff_max_ms, int64_t now_ms);
+/* A host that is out is so for no longer than that since it has failed. */
+
 void host_login_refused(struct host *, bool refused, const struct verdict *why);
 /* Before host_failed(): was it the login? Then it is tried again only after host_backoff_max, as whoever
  * guesses passwords is locked out. Logged once, until a connection is ready. */

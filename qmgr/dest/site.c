@@ -120,7 +120,11 @@ void site_wake_at(struct site *s, int64_t at_ms)
 
 void site_configure(struct site *s)
 {
-	window_keep_to_limit(&s->window, s->queue.transport->settings);
+	const struct conf_transport *settings = s->queue.transport->settings;
+	window_keep_to_limit(&s->window, settings);
+	for (int i = 0; i < s->nhost; i++)
+		host_cap_backoff(s->hosts[i].host, settings->host_backoff_max,
+				 destdb_now_ms(s->db));
 	site_cap_rate(s);
 	if (!site_pace_wanted(s))
 		site_pace_forget(s);

@@ -305,6 +305,23 @@ def test_a_domain_that_is_suspended_sends_nothing_more(lab):
     assert len(sink.transactions) == 1
 
 
+def _set(relay, **settings):
+    relay.config.transports["smtp"] |= settings
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+
+
+def test_a_lower_host_backoff_max_holds_for_a_host_that_is_out(lab):
+    port = free_port()
+    config = Config(transports={"smtp": {"site_patience": "10m", "host_backoff_max": "5m"}}).route_all_to(port)
+    relay = lab.relay(config)
+    relay.send()
+    relay.wait_event("host", state="out", failures="5")  # for 16 s
+    sink = lab.sink(port=port)
+    _set(relay, host_backoff_max="1s")
+    sink.wait_messages(1, timeout=12)
+
+
 @pytest.mark.parametrize("where", ["transport", "hostname", "source"])
 def test_a_new_name_in_ehlo_is_that_of_the_next_message(lab, where):
     sink = lab.sink()

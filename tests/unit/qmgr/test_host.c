@@ -93,6 +93,24 @@ static void that_doubles_with_each_failure_up_to_its_bound(void **state)
 	}
 }
 
+static void a_lower_bound_holds_at_once(void **state)
+{
+	(void)state;
+	int64_t now_ms = NOW;
+	for (int i = 0; i < 8; i++) {
+		goes_out(now_ms);
+		now_ms = h.retry_ms;
+		host_probe(&h);
+	}
+	goes_out(now_ms);
+	assert_int_equal(h.retry_ms, now_ms + 256000);
+	host_cap_backoff(&h, MOST, now_ms + 1000);
+	assert_int_equal(h.retry_ms, now_ms + 256000);
+	host_cap_backoff(&h, 5000, now_ms + 1000);
+	assert_int_equal(h.retry_ms, now_ms + 5000);
+	assert_true(host_probe_due(&h, now_ms + 5000));
+}
+
 static void while_it_is_probed_no_other_probe_is_due(void **state)
 {
 	(void)state;
@@ -434,6 +452,7 @@ int main(void)
 		TEST(a_host_is_up_until_it_fails),
 		TEST(it_is_out_for_a_second_at_first),
 		TEST(that_doubles_with_each_failure_up_to_its_bound),
+		TEST(a_lower_bound_holds_at_once),
 		TEST(while_it_is_probed_no_other_probe_is_due),
 		TEST(only_the_failure_that_puts_it_out_is_news),
 		TEST(connections_that_fail_together_are_one_failure),
