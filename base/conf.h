@@ -314,7 +314,7 @@ void conf_manual(struct buf *to);
 
 bool conf_relay_parse(const char *, char **host, int *port, bool *bracketed);
 /* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too; or
- * "unix:/its/path", which is its host. The host comes in lower case, without brackets, an IPv6 address in its shortest form,
+ * "unix:/its/path", which is its host. The host comes as name_key() has it, without brackets,
  * the caller's to free(); NULL when false. port is 0 where there is none. bracketed: no MX look-up, as for every IP address. */
 
 struct conf_relay {
@@ -328,9 +328,12 @@ bool conf_relay_read(const char *, struct conf_relay *);
 /* The same, with a weight behind where there is one: "[host]:port=3". host is the caller's to free(),
  * and NULL when false. */
 
+char *conf_relay_kept(const char *);
+/* A next hop with its name or address in its one spelling, and its weight: what names a site. NULL: it is none. */
+
 char *conf_relay_key(const char *);
-/* The spelling in which tables have that hop: "[2001:db8::1]:25" for "[IPv6:2001:DB8:0::1]:025". NULL: it is written
- * so, or is no next hop. */
+/* The spelling in which tables have that hop: "[2001:db8::1]:25" for "[IPv6:2001:DB8:0::1]:025", and "[2001:db8::1]" for
+ * "2001:DB8:0::1". NULL: it is written so, or is no next hop. */
 
 bool conf_pattern_good(const char *);
 /* A pattern for addresses: "user@domain", "domain", ".parent", "*". A domain may be "[192.0.2.1]". */

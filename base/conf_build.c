@@ -287,6 +287,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->file = mem_strdup(file);
 	lines->file = c->file;
 	build_single(&b, CONF_KIND_GLOBAL, c);
+	conf_value_keep_name(&c->hostname);
 	c->own_name = own_name(c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);

@@ -92,8 +92,9 @@ static void check_address(struct check *c, const char *setting, char **address)
 		FAULT(c, address, -1, 1, "%s \"%s\" is not an address", setting, *address);
 }
 
-static void check_archive(struct check *c, const struct conf_archive *a)
+static void check_archive(struct check *c, struct conf_archive *a)
 {
+	conf_value_keep_domain(&a->sender);
 	for (int i = 0; i < a->to.n; i++)
 		if (!is_mailbox(a->to.item[i], true))
 			FAULT(c, &a->to, i, 1, "archive: to \"%s\" is not an address",
@@ -103,8 +104,9 @@ static void check_archive(struct check *c, const struct conf_archive *a)
 }
 
 /* The address goes into a header. */
-static void check_report(struct check *c, const struct conf_tls_report *r)
+static void check_report(struct check *c, struct conf_tls_report *r)
 {
+	conf_value_keep_domain(&r->from);
 	if (*r->from && !is_mailbox(r->from, false))
 		FAULT(c, &r->from, -1, 1, "tls_report: from \"%s\" is not an address", r->from);
 }
@@ -295,16 +297,20 @@ static void load_identity(struct check *c, struct conf_transport *t)
 	buf_fini(&error);
 }
 
+/* Kept in their one spelling, so that a relay is one site in all of them. */
 static void check_relays(struct check *c, const struct conf_list *relays, int line)
 {
 	for (int i = 0; i < relays->n; i++) {
-		struct conf_relay relay;
-		if (!conf_relay_read(relays->item[i], &relay))
+		char *kept = conf_relay_kept(relays->item[i]);
+		if (!kept) {
 			FAULT(c, relays, i, line,
 			      "\"%s\" is not a relay: host, host:port, [host], [host]:port or "
 			      "unix:/SOCKET, perhaps with =WEIGHT",
 			      relays->item[i]);
-		free(relay.host);
+			continue;
+		}
+		free(relays->item[i]);
+		relays->item[i] = kept;
 	}
 }
 
@@ -346,8 +352,9 @@ static void check_policy(struct check *c, char *const *policy, int line)
 }
 
 /* As hosts would have it: with letters of ASCII. */
-static void check_helo(struct check *c, char *const *helo, int line)
+static void check_helo(struct check *c, char **helo, int line)
 {
+	conf_value_keep_name(helo);
 	if (**helo && !mailaddr_domain_valid(*helo, false))
 		FAULT(c, helo, -1, line,
 		      "helo \"%s\" is not the name of a host, nor an address literal like "
@@ -490,10 +497,12 @@ static void check_dns(struct check *c)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
 	check_networks(c, &d->allow_private, 1);
-	for (int i = 0; i < d->insecure_domains.n; i++)
+	for (int i = 0; i < d->insecure_domains.n; i++) {
+		conf_value_keep_name(&d->insecure_domains.item[i]);
 		if (!conf_host_good(d->insecure_domains.item[i]))
 			FAULT(c, &d->insecure_domains, i, 1, "\"%s\" is not a domain",
 			      d->insecure_domains.item[i]);
+	}
 }
 
 /* The default file belongs to a package that need not be there. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_build.h"
 
+#include "base/conf_value.h"
 #include "base/header_field.h"
 #include "base/mem.h"
 #include "base/tls_keys.h"
@@ -90,6 +91,7 @@ static void sort_sections(struct conf *c)
 void conf_dkim_check(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	sort_sections(c);
+	conf_value_keep_name(&c->dkim_also);
 	if (*c->dkim_also && !conf_host_good(c->dkim_also))
 		conf_fault(faults, c->file, conf_lines_find(lines, &c->dkim_also, -1, 1),
 			   "dkim_also \"%s\" is not a domain", c->dkim_also);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -68,17 +69,6 @@ static bool parse_socket(const char *text, char **host, bool *bracketed)
 	return good;
 }
 
-/* Takes the name. */
-static char *shorten_ipv6(char *name)
-{
-	unsigned char bytes[16];
-	char text[INET6_ADDRSTRLEN];
-	if (inet_pton(AF_INET6, name, bytes) != 1)
-		return name;
-	free(name);
-	return mem_strdup(inet_ntop(AF_INET6, bytes, text, sizeof text));
-}
-
 bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
 {
 	size_t len = strcspn(text, ":");
@@ -99,16 +89,15 @@ bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
 	}
 	if (*rest == ':' ? !parse_port(rest + 1, port) : *rest != '\0')
 		return false;
-	char *name = mem_strndup(text, len);
-	for (char *c = name; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
+	char *said = mem_strndup(text, len), *name = name_key(said);
+	free(said);
 	if (!is_address(name) && !conf_host_good(name)) {
 		free(name);
 		return false;
 	}
 	/* An address has no MX, with brackets or without. */
 	*bracketed = *bracketed || is_address(name);
-	*host = shorten_ipv6(name);
+	*host = name;
 	return true;
 }
 
@@ -128,20 +117,38 @@ bool conf_relay_read(const char *text, struct conf_relay *r)
 	return good;
 }
 
-char *conf_relay_key(const char *text)
+static char *spell_relay(const struct conf_relay *r, bool in_brackets)
+{
+	struct buf b = {0};
+	buf_printf(&b, in_brackets ? "[%s]" : "%s", r->host);
+	if (r->port > 0)
+		buf_printf(&b, ":%d", r->port);
+	if (r->weight > 0)
+		buf_printf(&b, "=%d", r->weight);
+	return buf_steal(&b, NULL);
+}
+
+char *conf_relay_kept(const char *text)
 {
 	struct conf_relay r;
-	struct buf b = {0};
-	if (!conf_relay_read(text, &r) || r.weight > 0) {
-		free(r.host);
+	if (!conf_relay_read(text, &r))
 		return NULL;
-	}
-	buf_printf(&b, text[0] == '[' ? "[%s]" : "%s", r.host);
-	if (r.port > 0)
-		buf_printf(&b, ":%d", r.port);
+	char *kept = spell_relay(&r, text[0] == '[');
 	free(r.host);
-	char *key = buf_steal(&b, NULL);
-	if (strcmp(key, text) != 0)
+	return kept;
+}
+
+char *conf_relay_key(const char *text)
+{
+	unsigned char bytes[16];
+	struct conf_relay r = {.host = NULL};
+	bool bare = inet_pton(AF_INET6, text, bytes) == 1;
+	char *hop = bare ? mem_printf("[%s]", text) : mem_strdup(text), *key = NULL;
+	if (conf_relay_read(hop, &r) && r.weight == 0)
+		key = spell_relay(&r, hop[0] == '[');
+	free(r.host);
+	free(hop);
+	if (key && strcmp(key, text) != 0)
 		return key;
 	free(key);
 	return NULL;

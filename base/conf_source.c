@@ -3,6 +3,7 @@
 #include "base/conf_build.h"
 
 #include "base/address.h"
+#include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -103,6 +104,7 @@ static void check_source(struct check *c, struct conf_source *s)
 		FAULT(c, s, -1, s->line, "source \"%s\" is already there", s->title);
 	if (s->address.n == 0)
 		FAULT(c, s, -1, s->line, "source \"%s\" has no address", s->title);
+	conf_value_keep_name(&s->helo);
 	if (*s->helo && !mailaddr_domain_valid(s->helo, false))
 		FAULT(c, &s->helo, -1, s->line,
 		      "helo \"%s\" is not the name of a host, nor an address literal like "

@@ -4,6 +4,8 @@
 #include "base/conf_units.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -230,6 +232,26 @@ bool conf_value_keep_address(char **address)
 	free(*address);
 	*address = mem_strdup(kept);
 	return true;
+}
+
+void conf_value_keep_name(char **name)
+{
+	char ascii[NAME_KEY_DOMAIN];
+	if (utf8_is_ascii(*name) || !name_key_domain(*name, ascii))
+		return;
+	free(*name);
+	*name = mem_strdup(ascii);
+}
+
+void conf_value_keep_domain(char **address)
+{
+	const char *domain = mailaddr_domain(*address);
+	char ascii[NAME_KEY_DOMAIN];
+	if (utf8_is_ascii(domain) || !name_key_domain(domain, ascii))
+		return;
+	char *kept = mem_printf("%.*s%s", (int)(domain - *address), *address, ascii);
+	free(*address);
+	*address = kept;
 }
 
 static void print_quoted(struct buf *to, const char *text)

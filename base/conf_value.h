@@ -20,6 +20,10 @@ bool conf_value_controls(const char *text);
 bool conf_value_keep_address(char **address);
 /* An address becomes what an envelope keeps of it. False: the text is none, and stays. */
 
+void conf_value_keep_name(char **);
+void conf_value_keep_domain(char **address);
+/* A name, or the domain of an address, beyond ASCII becomes what hosts and the DNS know; other text stays. */
+
 void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);
 void conf_value_free(const struct conf_row *, void *place);

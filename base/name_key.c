@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+#include <arpa/inet.h>
 #include <idn2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,21 +75,43 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
 	return good && len < NAME_KEY_DOMAIN;
 }
 
+/* An IPv6 address, perhaps one of mail, in its one spelling: RFC 5952. False: it is none. */
+static bool put_address(struct buf *to, const char *text, size_t len)
+{
+	unsigned char bytes[sizeof(struct in6_addr)];
+	char address[64], shortest[INET6_ADDRSTRLEN];
+	size_t tag = strncasecmp(text, "IPv6:", 5) == 0 ? 5 : 0;
+	if (len >= sizeof address)
+		return false;
+	snprintf(address, sizeof address, "%.*s", (int)len, text);
+	if (inet_pton(AF_INET6, address + tag, bytes) != 1)
+		return false;
+	inet_ntop(AF_INET6, bytes, shortest, sizeof shortest);
+	buf_printf(to, "%.*s%s", (int)tag, text, shortest);
+	return true;
+}
+
+static void put_domain(struct buf *to, const char *text, size_t len)
+{
+	char ascii[NAME_KEY_DOMAIN], *name = mem_strndup(text, len);
+	buf_puts(to, name_key_domain(name, ascii) ? ascii : name);
+	free(name);
+}
+
 /* One word of a key: what stands before the domain in it, the domain, what stands behind. */
 static void put_word(struct buf *to, const char *word)
 {
-	char ascii[NAME_KEY_DOMAIN];
 	const char *domain = mailaddr_domain(word);
 	if (!*domain)
 		domain = word[0] == '"' ? strchr(word, '\0') : word + (word[0] == '@');
 	domain += strspn(domain, ".[");
-	size_t len = strcspn(domain, ":]");
-	char *name = mem_strndup(domain, len);
-	bool good = name_key_domain(name, ascii);
 	buf_append(to, word, (size_t)(domain - word));
-	buf_puts(to, good ? ascii : name);
+	size_t len = strcspn(domain, "]");
+	if (!put_address(to, domain, len)) {
+		len = strcspn(domain, ":]");
+		put_domain(to, domain, len);
+	}
 	buf_puts(to, domain + len);
-	free(name);
 }
 
 /* Does a domain in it end with a dot, or would one at this place? */
@@ -100,9 +123,17 @@ static bool has_final_dot(const char *key)
 	return false;
 }
 
+/* Only an IPv6 address has two colons, a port one. */
+static bool may_have_address(const char *key)
+{
+	const char *colon = strchr(key, ':');
+	return colon && strchr(colon + 1, ':');
+}
+
 bool name_key_plain(const char *key)
 {
-	return utf8_is_ascii(key) && !strchr(key, '"') && !has_final_dot(key);
+	return utf8_is_ascii(key) && !strchr(key, '"') && !has_final_dot(key) &&
+	       !may_have_address(key);
 }
 
 bool name_key_into(const char *key, char *to, size_t size)

@@ -2,6 +2,7 @@
  *
  *	Bücher.test, BÜCHER.TEST, xn--Bcher-kva.test, ｂücher．test, bücher.test. --> xn--bcher-kva.test
  *	"anna"@a.test, Anna@a.test. --> anna@a.test
+ *	[IPv6:2001:DB8:0::1] --> [ipv6:2001:db8::1]; 2001:DB8:0::1 --> 2001:db8::1
  *
  * What is ASCII passes as it is, in lower case: the DNS has names that IDNA2008 refuses, such as r3---sn.test. The
  * rest is as UTS 46 has it, not transitional, which is what resolvers make of it too. What was said stays
@@ -24,8 +25,8 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN]);
 /* False: it has no such form, or it is too long, and to is cut there. */
 
 char *name_key(const char *key);
-/* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
- * between blanks. */
+/* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", an IPv6 address, or several
+ * of these between blanks. */
 
 bool name_key_plain(const char *key);
 /* Is only the case of its letters to be changed, which costs no memory? */

@@ -35,19 +35,18 @@ static const char *parse_relays(const char *text, size_t len, struct route_value
 		size_t one = strcspn(text, ",");
 		one = text + one > end ? (size_t)(end - text) : one;
 		char *item = mem_strndup(text, one);
-		struct conf_relay relay;
-		bool good = conf_relay_read(item, &relay);
-		if (good)
-			conf_list_add(&v->relay, item);
+		char *kept = conf_relay_kept(item);
+		if (kept)
+			conf_list_add(&v->relay, kept);
 		else
 			buf_printf(why,
 				   "\"%s\" is not a relay: host, host:port, [host], [host]:port or "
 				   "unix:/SOCKET, perhaps with =WEIGHT",
 				   item);
-		free(relay.host);
 		free(item);
-		if (!good)
+		if (!kept)
 			return text;
+		free(kept);
 		text += one + 1;
 	}
 	v->by_mx = v->relay.n == 0;

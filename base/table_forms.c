@@ -10,6 +10,7 @@
 #include "base/limit_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls_policy.h"
@@ -96,7 +97,9 @@ static const char *check_canonical(const void *context, const char *key, const c
 {
 	(void)context;
 	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
-	if (bad || (value[0] == '@' && conf_host_good(value + 1)))
+	char domain[NAME_KEY_DOMAIN];
+	if (bad ||
+	    (value[0] == '@' && name_key_domain(value + 1, domain) && conf_host_good(domain)))
 		return bad;
 	return check_mailbox(value, value, why);
 }

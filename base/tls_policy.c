@@ -63,7 +63,10 @@ static bool good_item(const char *item, struct buf *why)
 		buf_printf(why, "sha256= wants %d hexadecimal digits", SHA256_DIGITS);
 		return false;
 	}
-	if (address_parse(item, 0, &a) || conf_host_good(item + (item[0] == '.')))
+	char *name = name_key(item);
+	bool good = address_parse(name, 0, &a) || conf_host_good(name + (name[0] == '.'));
+	free(name);
+	if (good)
 		return true;
 	buf_printf(why,
 		   "\"%s\" is not a name, a .parent of names, an address, nexthop, dot-nexthop, "
@@ -292,9 +295,13 @@ static char *get_written(const struct tables *t, const char *hop, bool bracketed
 char *tls_policy_row(const struct tables *t, const char *hop, bool bracketed, int port,
 		     struct table_origin *origin)
 {
+	struct conf_relay literal = {.host = NULL};
 	if (!t || tables_count(t, TABLE_TLS_POLICY) == 0)
 		return NULL;
-	char *name = name_key(hop); /* its parents are those of this form */
+	if (hop[0] == '[' && conf_relay_read(hop, &literal))
+		bracketed = true;
+	/* Its parents are those of this form. */
+	char *name = literal.host ? literal.host : name_key(hop);
 	char *value = get_written(t, name, bracketed, port, origin);
 	if (!value && bracketed)
 		value = get_written(t, name, false, port, origin);

@@ -86,7 +86,7 @@ bool tls_policy_has_requiretls(const char *);
 
 char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
 		     struct table_origin *);
-/* The policy of a hop in the tables of tls_policy: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",
+/* The policy of a hop, which may be an address literal, in the tables of tls_policy: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",
  * ".parent", "*", the first that there is. NULL: nothing. origin may be NULL. */
 
 #endif

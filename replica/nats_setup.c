@@ -3,6 +3,7 @@
 
 #include "base/fence.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "replica/epoch.h"
 #include "replica/format.h"
 #include "replica/nats_link.h"
@@ -35,8 +36,11 @@ static natsStatus set_servers(const struct nats_setup *n, natsOptions *o)
 	char *urls[SERVERS], *save = NULL, *text = mem_strdup(n->conf->nats);
 	int count = 0;
 	for (char *s = strtok_r(text, ", ", &save); s && count < SERVERS;
-	     s = strtok_r(NULL, ", ", &save))
-		urls[count++] = mem_printf("%s://%s", n->conf->nats_tls ? "tls" : "nats", s);
+	     s = strtok_r(NULL, ", ", &save)) {
+		char *server = name_key(s);
+		urls[count++] = mem_printf("%s://%s", n->conf->nats_tls ? "tls" : "nats", server);
+		free(server);
+	}
 	natsStatus s = natsOptions_SetServers(o, (const char **)urls, count);
 	for (int i = 0; i < count; i++)
 		free(urls[i]);

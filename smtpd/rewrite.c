@@ -30,10 +30,12 @@ static void add_step(struct rewrite *r, const char *by, const struct table_origi
 static char *apply_value(const char *value, const char *address)
 {
 	struct mailaddr a;
+	char to[NAME_KEY_DOMAIN];
 	const char *domain = mailaddr_domain(address);
 	int local = *domain ? (int)(domain - address - 1) : (int)strlen(address);
-	char *text =
-		value[0] == '@' ? mem_printf("%.*s%s", local, address, value) : mem_strdup(value);
+	char *text = value[0] == '@' && name_key_domain(value + 1, to)
+			     ? mem_printf("%.*s@%s", local, address, to)
+			     : mem_strdup(value);
 	bool good = mailaddr_mailbox(text, strlen(text), true, &a) == MAILADDR_OK;
 	free(text);
 	return good ? mem_strdup(a.text) : NULL;

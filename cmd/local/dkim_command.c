@@ -2,6 +2,7 @@
 /* sluice dkim: keys for signing, and whether the DNS has them. Needs no relay. */
 #include "base/file_io.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tls_keys.h"
 #include "cmd/cmd.h"
 #include "cmd/local/check_access.h"
@@ -9,7 +10,6 @@
 #include "cmd/options.h"
 #include "dkim/key_record.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/pem.h>
@@ -84,9 +84,7 @@ static char *user_of(const struct options *o)
 
 static int generate_key(const struct options *o, const struct dkim_args *a, char **argv)
 {
-	char *domain = mem_strdup(argv[0]);
-	for (char *p = domain; *p; p++)
-		*p = (char)tolower((unsigned char)*p);
+	char *domain = name_key(argv[0]);
 	if (!conf_host_good(domain))
 		options_wrong(o, "\"%s\" is not a domain", domain);
 	if (!conf_dkim_selector_good(argv[1]))

@@ -41,8 +41,8 @@ bool suspend_host_is(const struct host *h, const char *name)
 	snprintf(with_port, sizeof with_port,
 		 h->address.sa.sa_family == AF_INET6 ? "[%s]:%d" : "%s:%d", where,
 		 address_port(&h->address));
-	return strcasecmp(h->peer, name) == 0 || strcasecmp(where, name) == 0 ||
-	       strcasecmp(with_port, name) == 0;
+	return strcasecmp(h->peer, name) == 0 || name_key_same(name, where) ||
+	       name_key_same(name, with_port);
 }
 
 bool suspend_site_host_is(const struct site_host *it, const char *name)

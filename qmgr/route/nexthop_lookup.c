@@ -77,8 +77,9 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 static void add_domain(struct nexthop_lookup *l, const char *domain,
 		       const struct conf_transport *by, const struct nexthop_edge *edge)
 {
-	bool literal = domain[0] == '[';
-	char *name = literal ? mem_strndup(domain + 1, strlen(domain) - 2) : mem_strdup(domain);
+	struct conf_relay of = {.host = NULL};
+	bool literal = domain[0] == '[' && conf_relay_read(domain, &of);
+	char *name = literal ? of.host : mem_strdup(domain);
 	struct resolve *ask =
 		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner);
 	struct nexthop_answer *a = add_question(l, ask, (int)by->port);

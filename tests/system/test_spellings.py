@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lab.config import Config
+from lab.net import wait_until
 
 ONE = "xn--bcher-kva.test"
 SPELLINGS = [ONE, "bücher.test", "BÜCHER.Test", "XN--bcher-KVA.test", "ｂｕ\u0308cher.test", "bücher．test", "bücher。test", "bücher.test."]
@@ -133,3 +134,93 @@ def test_a_domain_that_idna_refuses_has_its_policy(lab, domain):
         client.send_mail("a@sender.test", [f"b@{domain}"], mail_params=" SMTPUTF8")
     assert relay.wait_event("deferred")["dsn"].startswith("4.7.")
     assert not sink.messages
+
+
+@pytest.mark.parametrize("written", [ONE, "BÜCHER.test", "bücher．test"])
+def test_a_next_hop_and_names_of_ours_are_taken_in_each_spelling(lab, written):
+    sink = lab.sink()
+    config = Config({"hostname": written}, transports={"smtp": {"helo": written, "port": sink.port}})
+    config.routes["*"] = {"relay": [f"[{written}]:{sink.port}"]}
+    config.routes["by-mx.test"] = {"relay": [written]}
+    config.resolve_with(lab.nsd({ONE: "@ MX 10 @\n@ A 127.0.0.2"}))
+    config.dns |= {"allow_loopback": True, "insecure_domains": [written]}
+    relay = lab.relay(config)
+    other = lab.sink(address="127.0.0.2", port=sink.port)
+    with relay.client() as client:
+        assert ONE in client.greet().text
+        client.send_mail("a@sender.test", ["b@dest.test"])
+        client.send_mail("a@sender.test", ["b@by-mx.test"])
+    other.wait_messages(2)
+    assert {line for session in other.sessions for _, line in session.commands if line.startswith("EHLO")} == {f"EHLO {ONE}"}
+    assert {event["site"] for event in relay.wait_events("sent", count=2)} == {f"[{ONE}]:{sink.port}", ONE}
+
+
+@pytest.mark.parametrize("written", ["[::1]", "[IPv6:0:0::1]", "[0:0:0:0:0:0:0:1]", "[ipv6:::0001]"])
+def test_a_relay_is_one_site_in_each_spelling_of_its_address(lab, written):
+    sink = lab.sink(address="::1")
+    folder = lab.folder("tables")
+    (folder / "routes").write_text(f"row.test relay={written}:{sink.port}\n", encoding="utf-8")
+    config = Config({"routes": [str(folder / "routes")]})
+    config.routes["section.test"] = {"relay": [f"[::1]:{sink.port}"]}
+    relay = lab.relay(config)
+    for domain in ("row.test", "section.test"):
+        relay.send(recipients=[f"a@{domain}"])
+    assert {event["site"] for event in relay.wait_events("sent", count=2)} == {f"[::1]:{sink.port}"}
+
+
+LITERALS = ["[IPv6:2001:db8::1]", "[ipv6:2001:DB8:0::1]", "[IPv6:2001:0db8:0:0:0:0:0:1]"]
+
+
+@pytest.mark.parametrize("written", LITERALS)
+def test_what_is_said_of_an_address_holds_for_each_spelling(lab, written):
+    sink, away, folder = lab.sink(), lab.sink(), lab.folder("tables")
+    (folder / "access").write_text(f"refused@{written} reject 550 5.7.1 not to him\n", encoding="utf-8")
+    config = Config({"recipient_access": [str(folder / "access")]}).route_all_to(away.port)
+    config.routes[written] = {"relay": [f"[127.0.0.1]:{sink.port}"]}
+    config.listeners["smtp"] = {"error_limit": 0}
+    config.extra = 'limit "sender" { messages = "3/h"  action = "reject" }\n'
+    relay = lab.relay(config)
+    assert relay.command("dest", "suspend", written).returncode == 0
+    with relay.client() as client:
+        client.greet()
+        for number, spelling in enumerate([*LITERALS, LITERALS[0]]):
+            client.command(f"MAIL FROM:<me@{spelling}>", 250 if number < 3 else 550)
+            if number < 3:
+                assert "not to him" in client.command(f"RCPT TO:<refused@{spelling}>", 550).text
+                client.command(f"RCPT TO:<to{number}@{spelling}>", 250)
+                client.command("DATA", 354)
+                client.send(b"Subject: x\r\n\r\n.\r\n")
+                client.expect(250)
+    relay.wait_event("deferred", count=3, reply=re.compile("domain is suspended"))
+    assert relay.command("dest", "resume", LITERALS[1]).returncode == 0
+    sink.wait_messages(3)
+    assert not away.messages
+
+
+@pytest.mark.parametrize("written", [*LITERALS, "2001:DB8:0::1", "[2001:db8::1]", "[2001:DB8:0::1]:25"])
+def test_a_row_for_an_address_holds_for_each_spelling_of_a_next_hop(lab, written):
+    folder = lab.folder("tables")
+    for name, row in (("policy", "verify"), ("logins", "from@sender.test us password:/etc/pass"), ("routes", "")):
+        text = f"{written} {row}\n" if row else "row.test relay=[2001:DB8::0:1]:025\n"
+        (folder / name).write_text(text, encoding="utf-8")
+    config = Config({name: [str(folder / file)] for name, file in (("tls_policy", "policy"), ("credentials", "logins"), ("routes", "routes"))})
+    relay = lab.relay(config)
+    for spelling in LITERALS:
+        assert "tls verify:2001:db8::1\n" in relay.command("route", f"a@{spelling}").stdout
+        assert "* tls_policy verify" in relay.command("tls", f"a@{spelling}").stdout
+    relay.send(recipients=["a@row.test"])
+    site = "[2001:db8::1]:25 as us tls=verify:2001:db8::1 "
+    wait_until(lambda: site in relay.command("dest", "list").stdout, what="the site of the next hop")
+
+
+def test_a_host_is_suspended_by_each_spelling_of_its_address(lab):
+    sink = lab.sink(address="::1")
+    config = Config()
+    config.routes["*"] = {"relay": [f"[::1]:{sink.port}"]}
+    relay = lab.relay(config)
+    relay.send()
+    relay.wait_event("sent")
+    for spelling in ("0:0::1", f"[0:0::1]:{sink.port}"):
+        assert relay.command("dest", "suspend", spelling).returncode == 0
+        assert "suspended" in relay.command("dest", "show", f"[::1]:{sink.port}").stdout, spelling
+        assert relay.command("dest", "resume", "::1" if spelling == "0:0::1" else f"[::1]:{sink.port}").returncode == 0

@@ -39,6 +39,23 @@ static void assert_login(const struct conf *c, const char *hop, const char *send
 	credential_unref(found);
 }
 
+static void an_ipv6_address_is_one_next_hop_in_each_spelling(void **state)
+{
+	static const char *const rows[] = {"2001:DB8:0::1", "[2001:db8::1]", "[IPv6:2001:DB8::1]",
+					   "[2001:DB8:0::1]:587"};
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct buf errors = {0};
+		char text[200];
+		snprintf(text, sizeof text, "%s six password:/s\n", rows[i]);
+		struct conf *c = with_rows(text, &errors);
+		assert_non_null(c);
+		assert_login(c, "[2001:db8::1]:587", "x@y.test", "six");
+		assert_login(c, "[IPv6:2001:DB8:0::1]:587=3", "x@y.test", "six");
+		conf_unref(c);
+	}
+}
+
 static void the_sender_counts_first_then_how_the_next_hop_is_written(void **state)
 {
 	struct buf errors = {0};
@@ -138,6 +155,7 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ipv6_address_is_one_next_hop_in_each_spelling),
 		cmocka_unit_test(the_sender_counts_first_then_how_the_next_hop_is_written),
 		cmocka_unit_test(a_next_hop_is_found_in_each_spelling),
 		cmocka_unit_test(what_is_no_row_is_a_fault_with_its_line),

@@ -50,6 +50,21 @@ static void every_spelling_of_a_domain_is_one(void **state)
 		  "xn--strae-oqa.test");
 }
 
+static void every_spelling_of_an_ipv6_address_is_one(void **state)
+{
+	(void)state;
+	is_key("anna@[IPv6:2001:DB8:0::1]", "anna@[ipv6:2001:db8::1]");
+	is_key("[ipv6:2001:0db8:0:0:0:0:0:1]", "[ipv6:2001:db8::1]");
+	is_key("[2001:DB8::0:1]:25", "[2001:db8::1]:25");
+	is_key("2001:DB8:0::1 anna@[IPv6:0::1]", "2001:db8::1 anna@[ipv6:::1]");
+	is_key("login:a::1", "login:a::1");
+	is_key("login:ABBA:0:0::1", "login:abba:0:0::1");
+	is_key("anna@[192.0.2.1]", "anna@[192.0.2.1]");
+	is_key("[2001:db8::1", "[2001:db8::1");
+	assert_true(name_key_same("[IPv6:2001:DB8::1]", "[ipv6:2001:db8:0::1]"));
+	assert_false(name_key_same("[IPv6:2001:DB8::1]", "[ipv6:2001:db8::2]"));
+}
+
 /* IDNA2008 knows none of these, and the DNS has them. */
 static void ascii_passes_as_it_is(void **state)
 {
@@ -146,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_spelling_of_a_domain_is_one),
+		cmocka_unit_test(every_spelling_of_an_ipv6_address_is_one),
 		cmocka_unit_test(ascii_passes_as_it_is),
 		cmocka_unit_test(what_has_no_such_form_stays),
 		cmocka_unit_test(keys_have_their_domains_in_that_form),
