@@ -3,13 +3,13 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/https_ca.h"
 #include "base/mem.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct https {
 	struct loop *loop;
@@ -184,16 +184,6 @@ static void set_body(struct https_request *f, const struct https_order *o)
 	free(line);
 }
 
-static void set_ca(CURL *c, const char *ca)
-{
-	struct stat st;
-	bool folder = stat(ca, &st) == 0 && S_ISDIR(st.st_mode);
-	curl_easy_setopt(c, folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, ca);
-	/* An authority that was removed is believed no longer: neither from memory nor by a session of before. */
-	curl_easy_setopt(c, CURLOPT_CA_CACHE_TIMEOUT, 0L);
-	curl_easy_setopt(c, CURLOPT_SSL_SESSIONID_CACHE, 0L);
-}
-
 /* A plus: until libcurl forgets it, as an answer of the DNS. */
 static void set_place(struct https_request *f, const char *at)
 {
@@ -230,7 +220,7 @@ static void set_request(struct https_request *f, const struct https_order *o)
 	if (o->body)
 		set_body(f, o);
 	if (o->ca && *o->ca)
-		set_ca(c, o->ca);
+		https_ca_set(c, o->ca);
 	if (o->at) {
 		set_place(f, o->at);
 		curl_easy_setopt(c, CURLOPT_PROXY, ""); /* it would look elsewhere */

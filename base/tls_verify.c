@@ -79,6 +79,19 @@ struct tls_authorities *tls_authorities_new(const char *path, struct buf *error)
 	return a;
 }
 
+void tls_authorities_write(const struct tls_authorities *a, struct buf *pem)
+{
+	BIO *to = BIO_new(BIO_s_mem());
+	STACK_OF(X509) *all = X509_STORE_get1_all_certs(a->store);
+	char *text;
+	for (int i = 0; i < sk_X509_num(all); i++)
+		PEM_write_bio_X509(to, sk_X509_value(all, i));
+	long len = BIO_get_mem_data(to, &text);
+	buf_append(pem, text, (size_t)len);
+	sk_X509_pop_free(all, X509_free);
+	BIO_free(to);
+}
+
 void tls_authorities_free(struct tls_authorities **ap)
 {
 	if (!*ap)

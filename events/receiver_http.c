@@ -3,6 +3,7 @@
  * never take these; all else, also a redirection, says later. */
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "base/https_ca.h"
 #include "base/mem.h"
 #include "events/receiver_impl.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { ANSWER_MAX = 64 << 10, TOKEN_MAX = 8 << 10, SECONDS_MAX = 3600 };
 
@@ -69,16 +69,6 @@ static void forget_header(struct curl_slist *header)
 	curl_slist_free_all(header);
 }
 
-static void set_authorities(CURL *c, const char *ca)
-{
-	struct stat st;
-	if (*ca)
-		curl_easy_setopt(c,
-				 stat(ca, &st) == 0 && S_ISDIR(st.st_mode) ? CURLOPT_CAPATH
-									   : CURLOPT_CAINFO,
-				 ca);
-}
-
 static bool prepare_curl(struct receiver *r)
 {
 	if (r->curl)
@@ -95,7 +85,8 @@ static bool prepare_curl(struct receiver *r)
 	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, may_go_on);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, ignore_answer);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "sluice");
-	set_authorities(c, r->conf->tls.ca);
+	if (*r->conf->tls.ca)
+		https_ca_set(c, r->conf->tls.ca);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 import itertools
 import json
+import pathlib
 import re
 import socket
 import time
@@ -43,6 +44,20 @@ def test_an_enforced_policy_says_which_hosts_and_certificates_will_do(lab):
     assert relay.wait_event("mta_sts", domain="good.test")["mode"] == "enforce"
     _tell(world)
     _keep_over_restarts(world)
+
+
+def test_authorities_in_a_folder_vouch_for_hosts_of_policies(lab):
+    folder = lab.folder("authorities")
+    (folder / "README").write_text("no certificate\n", encoding="utf-8")
+    (folder / "ours.pem").write_bytes(pathlib.Path(lab.certificates.ca).read_bytes())
+    world = World(lab, {"good": "MX 10 mx.good", "late": "MX 10 mx.late"}, ca=f'"{folder}"')
+    world.policies.answers = {f"{name}.test": policy("enforce", f"mx.{name}.test") for name in ("good", "late")}
+    world.send("good")
+    world.became("sent", "good")
+    assert world.relay.wait_event("mta_sts", domain="good.test")["mode"] == "enforce"
+    (folder / "ours.pem").unlink()
+    world.send("late")  # nobody is believed any more
+    assert world.relay.wait_event("mta_sts", domain="late.test")["result"] == "fetch-error"
 
 
 def test_mail_for_a_relay_of_the_same_name_takes_none_past_the_policy(lab):
