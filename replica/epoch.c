@@ -9,6 +9,7 @@ enum {
 	RENEWALS = 5,	      /* a lease */
 	RENEW_IDLE_MS = 5000, /* without a lease */
 	RENEW_LEAST_MS = 20,
+	RENEW_MOST_MS = 6000, /* however long a lease is: who waits is seen to then, too */
 };
 
 void sighting_note(struct sighting *s, uint64_t revision, int64_t now_ms)
@@ -113,6 +114,8 @@ int64_t epoch_lease_ms(int64_t adopt_after_ms)
 int64_t epoch_renew_ms(int64_t lease_ms)
 {
 	int64_t each_ms = lease_ms > 0 ? lease_ms / RENEWALS : RENEW_IDLE_MS;
+	if (each_ms > RENEW_MOST_MS)
+		return RENEW_MOST_MS;
 	return each_ms > RENEW_LEAST_MS ? each_ms : RENEW_LEAST_MS;
 }
 

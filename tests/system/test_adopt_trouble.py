@@ -301,3 +301,20 @@ def test_a_row_that_the_bucket_has_lost_is_written_again_as_the_stream_has_it(la
     nodes["k2"].wait_event("node", 60, reason="its messages are in this node's queue")
     assert len(nodes["k2"].events("adopted")) == len(taken)
     assert f"-- {len(taken)} " in nodes["k2"].command("queue", "list").stdout
+
+
+def test_nodes_look_soon_however_long_they_wait_for_the_dead(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "j1", "j2", adopt_after="1d")
+    relay = nodes["j1"]
+    relay.stop()
+    nats.servers[0].kill()
+    relay.start()
+    relay.wait_event("node", 60, state="waiting")
+    nats.start()
+    relay.wait_event("node", 60, state="up", count=2)
+    ids = take(relay, 3, 0)
+    wait_until(lambda: relay.command("node", "drain").returncode == 0, 60, "it to be drained")
+    nodes.wait_adopted("j1")
+    assert set(ids.values()) <= {one.keys["id"] for one in nodes["j2"].events("adopted")}
+    relay.wait_ended()

@@ -221,6 +221,15 @@ static void a_fence_is_closed_a_lease_before_another_begins(void **state)
 	assert_true(epoch_fence_ms(5, 0) == FENCE_NEVER);
 }
 
+static void others_are_looked_at_soon_however_long_a_lease_is(void **state)
+{
+	(void)state;
+	assert_int_equal(epoch_renew_ms(epoch_lease_ms(10000)), 1000);
+	assert_int_equal(epoch_renew_ms(epoch_lease_ms(60000)), 6000);
+	assert_int_equal(epoch_renew_ms(epoch_lease_ms(86400000)), 6000);
+	assert_in_range(epoch_renew_ms(epoch_lease_ms(0)), 1, 6000);
+}
+
 static void a_row_says_the_same_when_it_is_read_back(void **state)
 {
 	(void)state;
@@ -258,6 +267,7 @@ int main(void)
 		cmocka_unit_test(an_order_does_not_wait_for_the_second_lease_but_for_the_first),
 		cmocka_unit_test(who_was_drained_is_adopted_at_once_and_nobody_twice),
 		cmocka_unit_test(a_fence_is_closed_a_lease_before_another_begins),
+		cmocka_unit_test(others_are_looked_at_soon_however_long_a_lease_is),
 		cmocka_unit_test(a_row_says_the_same_when_it_is_read_back),
 	};
 	return RUN(tests);
