@@ -307,7 +307,7 @@ natsStatus harvest_bytes(struct nats_setup *n, const char *node, uint64_t *bytes
 	*bytes = s == NATS_OK ? info->State.Bytes : 0;
 	jsStreamInfo_Destroy(info);
 	free(stream);
-	return s == NATS_NOT_FOUND ? NATS_OK : s;
+	return s;
 }
 
 natsStatus harvest_say_claim(struct nats_setup *n, const char *node,

@@ -48,7 +48,7 @@ bool harvest_remove_folder(const char *spool, const char *folder);
 
 natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
- * of it, then that folder and what is stored. */
+ * of it, then that folder and what is stored. NATS_NOT_FOUND: there is no such stream. */
 
 natsStatus harvest_say_claim(struct nats_setup *, const char *node, const struct replica_epoch *);
 /* To its stream, whose old owner writes nothing from then on: that its queue is taken, or has been, before anything of it is worked on.

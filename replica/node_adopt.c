@@ -258,14 +258,38 @@ bool node_has_room(struct node *n, const struct roster_row *r, uint64_t *needed,
 }
 
 /* Once for each time that it is to be adopted. */
-static void say_left(struct roster_row *r, uint64_t needed, int64_t there)
+static bool is_left_already(struct roster_row *r)
 {
-	if (r->left == r->seen.revision)
-		return;
+	bool already = r->left == r->seen.revision;
 	r->left = r->seen.revision;
+	return already;
+}
+
+static void say_no_room(struct roster_row *r, uint64_t needed, int64_t there)
+{
+	if (is_left_already(r))
+		return;
 	log_event(LOG_LEVEL_WARNING, "node", "node", r->node, "state", "left", "epoch",
 		  log_number((int64_t)r->is.epoch), "reason", "there is no room here for its queue",
 		  "needed", log_number((int64_t)needed), "free", log_number(there), NULL);
+}
+
+static void say_no_copy(struct roster_row *r)
+{
+	if (is_left_already(r))
+		return;
+	log_event(LOG_LEVEL_WARNING, "node", "node", r->node, "state", "left", "epoch",
+		  log_number((int64_t)r->is.epoch), "reason",
+		  "NATS has no copy of its queue, which may be on its disk", NULL);
+}
+
+/* Adopted, it would be put aside by its node, with all that nobody else has. Whose stream was there once has it until its name is
+ * retired. */
+static bool copy_is_lost(struct node *n, const struct roster_row *r)
+{
+	uint64_t bytes;
+	return (r->is.state == REPLICA_UP || r->is.state == REPLICA_DRAINED) &&
+	       harvest_bytes(&n->nats, r->node, &bytes) == NATS_NOT_FOUND;
 }
 
 static bool may_choose(struct node *n, struct roster_row *r)
@@ -275,9 +299,13 @@ static bool may_choose(struct node *n, struct roster_row *r)
 	if (!r->there || strcmp(r->node, n->name) == 0 || now_ms < r->rest_ms ||
 	    (epoch_adopt(&r->is, &r->seen, false, now_ms) != EPOCH_MAY && !is_orphaned(n, r)))
 		return false;
+	if (copy_is_lost(n, r)) {
+		say_no_copy(r);
+		return false;
+	}
 	bool room = node_has_room(n, r, &needed, &there);
 	if (!room)
-		say_left(r, needed, there);
+		say_no_room(r, needed, there);
 	return room;
 }
 

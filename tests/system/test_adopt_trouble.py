@@ -318,3 +318,26 @@ def test_nodes_look_soon_however_long_they_wait_for_the_dead(lab, nats):
     nodes.wait_adopted("j1")
     assert set(ids.values()) <= {one.keys["id"] for one in nodes["j2"].events("adopted")}
     relay.wait_ended()
+
+
+def test_a_queue_whose_copy_is_lost_is_left_to_its_node(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "l1", "l2")
+    relay, other = nodes["l1"], nodes["l2"]
+    ids = take(relay, 3, 0)
+    relay.kill()
+    assert nats.ask("$JS.API.STREAM.DELETE.sluice-l1")["success"]
+    told = other.wait_event("node", 60, state="left", node="l1")
+    assert "no copy" in told.keys["reason"] and row_of(nats, "l1")["state"] == "up"
+    relay.start()
+    relay.wait_event("node", 60, state="up", count=2)
+    listed = relay.command("queue", "list").stdout
+    assert all(one in listed for one in ids.values()) and not aside(relay)
+    # Where its disk is gone, too, somebody must say so.
+    lose_disk(relay)
+    assert nats.ask("$JS.API.STREAM.DELETE.sluice-l1")["success"]
+    other.wait_event("node", 60, state="left", node="l1", count=2)
+    assert other.command("node", "adopt", "l1").returncode == 0
+    nodes.wait_adopted("l1")
+    relay.start()
+    relay.wait_event("node", 60, state="up", count=3)
