@@ -297,6 +297,31 @@ def test_what_is_left_out_stands_behind_the_configuration_with_what_takes_its_pl
     assert "listener" in said[1] and "transport" in said[3] and "LMTP" in said[4]
 
 
+def test_no_option_of_a_service_is_lost_without_a_word(tmp_path):
+    """Options may stand behind the command, too, and the services that every installation has may have some."""
+    (tmp_path / "main.cf").write_text("myhostname = a.example.org\n", encoding="utf-8")
+    master = {
+        "smtp inet n - y - - smtpd -o smtpd_client_restrictions=permit_mynetworks,reject": "smtp",
+        "smtpd pass - - y - - smtpd": None,
+        "  -o smtpd_tls_auth_only=yes": "smtpd",
+        "smtp unix - - y - - smtp": None,
+        " -osmtp_bind_address=192.0.2.77": "smtp",
+        " -o smtp_helo_name=x": None,  # said once
+        "relay unix - - y - - smtp -o syslog_name=postfix/relay": None,
+        "cleanup unix n - y - 0 cleanup": None,
+        "# -o begins=in_the_first_column": None,
+        "  # -o is=a_comment": None,
+        "\t-o header_checks=regexp:/x": "cleanup",
+        "uucp unix - n n - - pipe flags=F user=uucp argv=uux -r -o its=own": None,
+        "showq unix n - y - - showq": None,
+        "  -v -o { show_user_unknown_table_name = no }": "showq",
+    }
+    (tmp_path / "master.cf").write_text("\n".join(master) + "\n", encoding="utf-8")
+    text, _ = convert(tmp_path / "main.cf")
+    said = [line.removeprefix("# master.cf:").split(": left out")[0] for line in text.splitlines() if line.startswith("# master.cf:")]
+    assert said == [f"{number}: the options of {name}" for number, name in enumerate(master.values(), 1) if name]
+
+
 RESTRICTIONS = """\
 mynetworks = 127.0.0.0/8
 maps = hash:{folder}
