@@ -34,6 +34,7 @@ enum form {
 	FORM_number,
 	FORM_flag,
 	FORM_choice,
+	FORM_yes,
 	FORM_rate,
 	FORM_feedback,
 	FORM_size,
@@ -66,7 +67,8 @@ struct job {
 	const char *file;
 	struct postfix_conf *from;
 	struct buf section[CONF_KINDS];
-	struct buf notes; /* a line each */
+	struct buf notes;    /* a line each */
+	bool named[IMPORTS]; /* main.cf has it */
 	bool done[IMPORTS];
 };
 
@@ -147,6 +149,7 @@ static void translate_value(const struct import *m, const char *text, struct buf
 		buf_puts(to, strcmp(text, "yes") == 0 ? "true" : "false");
 		break;
 	case FORM_choice:
+	case FORM_yes:
 		buf_puts(to, word ? word->ours : text);
 		break;
 	case FORM_rate:
@@ -323,10 +326,11 @@ static bool put_list(struct job *j, const struct import *m, const char *text, st
 
 /* --- all of it */
 
-static bool done_before(const struct job *j, int i)
+/* Is there a row before this one, of the same setting of ours, for which that holds? */
+static bool is_before(const bool *holds, int i)
 {
 	for (int k = 0; k < i; k++)
-		if (j->done[k] && imports[k].kind == imports[i].kind &&
+		if (holds[k] && imports[k].kind == imports[i].kind &&
 		    strcmp(imports[k].name, imports[i].name) == 0)
 			return true;
 	return false;
@@ -346,14 +350,28 @@ static void note_otherwise(struct job *j, const struct import *m, const struct p
 			 value, m->name, word->ours, word->why);
 }
 
+/* The setting, where it says anything: one that is not yes may leave that to the next row. */
+static struct postfix_setting *find_setting(const struct job *j, const struct import *m)
+{
+	struct postfix_setting *s = postfix_conf_find(j->from, m->postfix);
+	struct buf value = {0};
+	bool silent = s && m->form == FORM_yes && postfix_conf_expand(j->from, s->value, &value) &&
+		      strcmp(buf_cstr(&value), "yes") != 0;
+	buf_fini(&value);
+	if (s)
+		s->taken = true;
+	return silent ? NULL : s;
+}
+
 static void import_one(struct job *j, int i)
 {
 	const struct import *m = &imports[i];
-	struct postfix_setting *s = postfix_conf_find(j->from, m->postfix);
+	struct postfix_setting *s = find_setting(j, m);
 	struct buf value, why;
+	j->named[i] = s != NULL;
 	buf_init(&value);
 	buf_init(&why);
-	if (s && done_before(j, i)) {
+	if (s && is_before(j->done, i)) {
 		leave_out(j, s, "another setting says the same for mail by SMTP");
 	} else if (s && !postfix_conf_expand(j->from, s->value, &value)) {
 		leave_out(j, s, "it is an expression: write its value");
@@ -362,12 +380,10 @@ static void import_one(struct job *j, int i)
 		note_otherwise(j, m, s, buf_cstr(&value));
 	} else if (s) {
 		leave_out(j, s, buf_cstr(&why));
-	} else if (m->unset && !done_before(j, i) &&
+	} else if (m->unset && !is_before(j->named, i) &&
 		   postfix_conf_expand(j->from, m->unset, &value) && buf_len(&value) > 0) {
 		put_setting(j, m, buf_cstr(&value), &why);
 	}
-	if (s)
-		s->taken = true;
 	buf_fini(&value);
 	buf_fini(&why);
 }

@@ -6,6 +6,7 @@
  *
  *	POSTFIX_IMPORT(X)	X(postfix name, section, our name, form, default)
  *		form	text, number, flag, choice, rate, feedback: the value as it stands;
+ *			yes: a choice that only yes makes, so that the next row may make it;
  *			size: bytes; seconds, hours, days: a time, and its unit where none is given;
  *			list: words; networks, tables, relay, listener: see import_postfix.c
  *		default	what Postfix has where main.cf says nothing, if it is not our default; where it is the value of
@@ -33,7 +34,9 @@
 	X("masquerade_exceptions", GLOBAL, "masquerade_exceptions", list, NULL)                    \
 	X("maillog_file", GLOBAL, "log", text, "syslog")                                           \
 	X("inet_interfaces", LISTENER, "address", listener, "all")                                 \
-	X("smtpd_tls_security_level", LISTENER, "tls", choice, "none")                             \
+	X("smtpd_tls_security_level", LISTENER, "tls", choice, NULL)                               \
+	X("smtpd_enforce_tls", LISTENER, "tls", yes, NULL)                                         \
+	X("smtpd_use_tls", LISTENER, "tls", yes, "no")                                             \
 	X("smtpd_tls_cert_file", LISTENER, "certificate", text, NULL)                              \
 	X("smtpd_tls_key_file", LISTENER, "key", text, "$smtpd_tls_cert_file")                     \
 	X("smtpd_recipient_limit", LISTENER, "recipient_limit", number, NULL)                      \
@@ -94,7 +97,9 @@
 	X("smtp_rset_timeout", TRANSPORT, "rset_timeout", seconds, NULL)                           \
 	X("smtp_quit_timeout", TRANSPORT, "quit_timeout", seconds, NULL)                           \
 	X("smtp_connection_reuse_time_limit", TRANSPORT, "connection_max_age", seconds, NULL)      \
-	X("smtp_tls_security_level", TRANSPORT, "tls", choice, "none")                             \
+	X("smtp_tls_security_level", TRANSPORT, "tls", choice, NULL)                               \
+	X("smtp_enforce_tls", TRANSPORT, "tls", yes, NULL)                                         \
+	X("smtp_use_tls", TRANSPORT, "tls", yes, "no")                                             \
 	X("smtp_bind_address", TRANSPORT, "source_address", text, NULL)                            \
 	X("smtp_helo_name", TRANSPORT, "helo", text, NULL)                                         \
 	X("smtp_fallback_relay", TRANSPORT, "fallback_relay", relay, NULL)                         \
@@ -116,6 +121,16 @@
 	X("smtp_tls_security_level", "verify", "required",                                         \
 	  "Postfix compares with the name of the host, which for MX records comes from the DNS; "  \
 	  "verify is here what Postfix calls secure: where relay names a host, set it")            \
+	X("smtp_tls_security_level", "fingerprint", "verify",                                      \
+	  "mail waits until tls_policy says verify:sha256=HEX of the next hop, or an authority "   \
+	  "that ca has vouches for its name")                                                      \
+	X("smtp_enforce_tls", "yes", "required",                                                   \
+	  "Postfix compares with the name of the host, too: where relay names a host, set verify") \
+	X("smtp_use_tls", "yes", "opportunistic", NULL)                                            \
+	X("smtp_use_tls", "no", "none", NULL)                                                      \
+	X("smtpd_enforce_tls", "yes", "required", NULL)                                            \
+	X("smtpd_use_tls", "yes", "optional", NULL)                                                \
+	X("smtpd_use_tls", "no", "none", NULL)                                                     \
 	X("smtp_tls_security_level", "secure", "verify", NULL)                                     \
 	X("smtp_tls_security_level", "encrypt", "required", NULL)                                  \
 	X("smtp_tls_security_level", "may", "opportunistic", NULL)                                 \
@@ -186,10 +201,10 @@
 	X("mydomain", "nothing is made of it but what was written here")                           \
 	X("append_dot_mydomain", "addresses are not completed")                                    \
 	X("inet_protocols", "used for inet_interfaces")                                            \
-	X("smtp_use_tls", "see tls in the section transport")                                      \
-	X("smtpd_use_tls", "see tls in the section listener")                                      \
 	X("smtp_sasl_*", "see credentials")                                                        \
 	X("smtpd_sasl_*", "see the section auth")                                                  \
+	X("smtp_tls_wrappermode", "next hops are spoken to by STARTTLS, not by TLS from the "      \
+				  "first byte, as port 465 wants it: name port 587")               \
 	X("smtp_tls_chain_files",                                                                  \
 	  "see client_certificate and client_key in the section transport")                        \
 	X("smtpd_tls_chain_files", "see certificate and key in the section listener")              \

@@ -388,6 +388,29 @@ def test_what_means_something_else_here_is_said(tmp_path):
     assert "default_action" in left["milter_default_action"]
 
 
+@pytest.mark.parametrize(("main", "tls"), [
+    ("", ["none", "none"]),
+    ("smtp_use_tls = yes", ["opportunistic", "none"]),
+    ("smtp_use_tls = no\nsmtpd_use_tls = no", ["none", "none"]),
+    ("smtp_enforce_tls = no\nsmtp_use_tls = $x\nx = yes", ["opportunistic", "none"]),
+    ("smtp_enforce_tls = yes\nsmtp_use_tls = no", ["required", "none"]),
+    ("smtp_tls_security_level = none\nsmtp_use_tls = yes", ["none", "none"]),
+    ("smtp_tls_security_level = encrypt\nsmtp_use_tls = no", ["required", "none"]),
+    ("smtp_tls_security_level = ${x?{may}}", ["opportunistic", "none"]),
+    ("smtp_tls_security_level = fingerprint", ["verify", "none"]),
+    ("smtpd_use_tls = yes", ["none", "optional"]),
+    ("smtpd_use_tls = yes\nsmtpd_tls_security_level = none", ["none", "none"]),
+])
+def test_tls_is_what_main_cf_says_in_its_older_ways_too(tmp_path, main, tls):
+    """Mail that Postfix encrypts must not go in clear for that its setting has an old name."""
+    path = tmp_path / "main.cf"
+    path.write_text(f"myhostname = a.example.org\n{main}\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert [settings["transport.smtp.tls"], settings["listener.smtp.tls"]] == [f'"{word}"' for word in tls]
+    assert not any("no such setting" in line for name, line in left.items() if "tls" in name)
+
+
 def test_the_page_about_postfix_names_each_setting(tmp_path):
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(os.path.join(top, "etc/sluice-postfix.7"), encoding="utf-8") as page:
