@@ -17,6 +17,8 @@
 #include "base/users.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,13 +160,31 @@ static const char *check_name(const char *key, const char *value, struct buf *wh
 	return value;
 }
 
-/* A network, in its one form, too. False: that is none. */
+/* "192.168", as access(5) of Postfix has it for 192.168.0.0/16: a name to all that looks names up, and nobody's. */
+static bool is_cut_address(const char *key, struct buf *why)
+{
+	unsigned octet[4] = {0}, n = 0;
+	int end = 0;
+	if (key[strspn(key, "0123456789.")] || !isdigit((unsigned char)*key))
+		return false;
+	for (const char *at = key; n < 4 && sscanf(at, "%3u%n", &octet[n], &end) == 1; n++)
+		at += end + (at[end] == '.');
+	buf_printf(why, "\"%s\" is no whole address", key);
+	if (n < 4 && octet[0] < 256 && octet[1] < 256 && octet[2] < 256)
+		buf_printf(why, ": a network is written %u.%u.%u.0/%u", octet[0], octet[1],
+			   octet[2], n * 8);
+	return true;
+}
+
+/* A network, in its one form, too. False: that is none, nor part of one. */
 static bool is_network(const char *key, const char **bad, struct buf *why)
 {
 	struct net net;
 	char text[NET_TEXT];
-	if (!net_parse(key, &net))
-		return false;
+	if (!net_parse(key, &net)) {
+		*bad = is_cut_address(key, why) ? key : NULL;
+		return *bad != NULL;
+	}
 	*bad = strcmp(net_text(&net, text), key) == 0 ? NULL : key;
 	if (*bad)
 		buf_printf(why, "this network is to be written %s", text);

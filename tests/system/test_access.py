@@ -215,3 +215,17 @@ def test_what_is_no_row_is_an_error_with_its_line(lab, table):
             ("h", 3, "the code of a refusal is 400 to 599"), ("s", 1, "flow needs the name of one"),
             ("s", 2, "flow needs the name of one"), ("s", 3, "verify is for recipients")):
         assert any(f"/{name}:{line}: " in one and text in one for one in lines), (name, line, lines)
+
+
+def test_the_beginning_of_an_address_is_no_name_of_a_client(lab, table):
+    """Postfix has 192.168 for the network; here it was a name that no client has, and the row held for nobody."""
+    rows = {"192.168 reject": "192.168.0.0/16", "10. reject": "10.0.0.0/8", "198.51.100 hold": "198.51.100.0/24", "192.0.2.300 reject": None,
+            "777 reject": None, "10.in-addr.test reject": "", "*  accept": ""}
+    relay = lab.relay(Config(settings={
+        "client_access": [table("c", *rows)], "flows": [table("f", "192.168 office", "192.0.2.1 office")]}), start=False)
+    lines = relay.command("check").stderr.splitlines()
+    for number, (row, network) in enumerate(rows.items(), 1):
+        said = next((one for one in lines if f"/c:{number}: " in one), "")
+        assert ("is no whole address" in said) == (network != ""), (row, said)
+        assert said.endswith(f": a network is written {network}") == bool(network), (row, said)
+    assert any("/f:1: " in one and "192.168.0.0/16" in one for one in lines) and not any("/f:2: " in one for one in lines)
