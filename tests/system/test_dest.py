@@ -60,6 +60,21 @@ def test_what_is_not_known_is_not_found(lab):
     assert relay.command("dest").returncode == 75
 
 
+def test_what_can_be_no_destination_is_not_said_to_be_suspended(lab):
+    """Its mail would go on; a name that may come up, such as that of a site with a login, is taken beforehand."""
+    sink = lab.sink()
+    relay = _relay(lab, sink.port)
+    for name in ("*", ".dest.test", "@dest.test", "to@dest.test", "<dest.test>"):
+        for verb in ("suspend", "reset"):
+            done = relay.command("dest", verb, name)
+            assert (done.returncode, done.stdout) == (2, "") and f"{name} is no site, no host and no domain" in done.stderr
+    for name in ("[127.0.0.1]:587 as to@dest.test", "unix:/run/to@dest/lmtp", "[192.0.2.1]:25", "other.test"):
+        assert relay.command("dest", "suspend", name).stdout == f"{name} suspended\n"
+        assert relay.command("dest", "resume", name).returncode == 0
+    relay.send(recipients=["to@dest.test"])
+    sink.wait_messages(1)
+
+
 def test_nothing_is_delivered_to_a_suspended_site_until_it_is_resumed(lab):
     sink = lab.sink()
     relay = _relay(lab, sink.port)
