@@ -91,6 +91,10 @@ bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const cha
 		return add_older(f, value, error);
 	if (by == QUEUE_BY_CLIENT && !is_network(value, error))
 		return false;
+	if (by == QUEUE_BY_REASON && !*value) {
+		buf_puts(error, "--reason is empty, which is a part of every reply; --all is all");
+		return false;
+	}
 	add_value(&f->values[by], value);
 	if (by == QUEUE_BY_LOGIN)
 		add_folded_login(f, value);

@@ -422,6 +422,16 @@ def test_filters_choose(lab):
     assert senders("--queue", "deferred", "--older", "0") == ["", "a@one.test"]
 
 
+def test_an_empty_reason_chooses_nothing(lab):
+    """A variable of the shell that is not set would delete all mail that was put off."""
+    _, relay = deferring(lab)
+    put_off(relay)
+    for verb in ("list", "hold", "bounce", "delete"):
+        done = relay.command("queue", verb, "--reason", "")
+        assert (done.returncode, done.stdout) == (2, "") and "--reason is empty" in done.stderr
+    assert len(listed(relay)) == 1
+
+
 def test_ids_choose(lab):
     _, relay = deferring(lab)
     ids = put_off(relay, count=3)
