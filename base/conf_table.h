@@ -155,7 +155,7 @@
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
 	  "Recipients of one message that comes by SMTP; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(duration, future_release_limit, "30d", 0, DAYS(365), RELOAD, "",                         \
-	  "How far ahead clients that may relay or log in can have a message sent, by FUTURERELEASE (HOLDFOR and HOLDUNTIL); 501 5.5.4 beyond it. 0: it is not offered.") \
+	  "How far ahead clients that may relay or log in can have a message sent, by FUTURERELEASE (HOLDFOR and HOLDUNTIL); 501 5.5.4 beyond it. Below 1s it is not offered.") \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
 	  "Connections at once from one client address; 421 4.7.0 beyond it. Each node of a cluster counts its own. 0: no limit.") \
 	P(rate, client_rate_limit, "", 0, 0, RELOAD, "",                                           \

@@ -71,9 +71,10 @@ bool policy_may_defer(const struct session *s)
 	return s->service->listener->auth || !policy_stranger(s);
 }
 
+/* RFC 4865 3: the time that is announced, and any that is asked for, is one second at least. */
 bool policy_may_schedule(const struct session *s)
 {
-	return s->service->listener->future_release_limit > 0 && policy_may_defer(s);
+	return s->service->listener->future_release_limit >= 1000 && policy_may_defer(s);
 }
 
 enum response policy_recipient(const struct session *s, struct mailaddr *a)

@@ -89,16 +89,22 @@ def test_the_operator_is_told_and_lets_it_go_by_name_only(lab):
 
 
 def test_a_listener_may_have_less_or_none_of_it(lab):
+    """Less than a second is none: FUTURERELEASE 0 is no form of it (RFC 4865 3)."""
     listeners = {
         "none": {"future_release_limit": "0s"},
+        "shorter": {"future_release_limit": "999ms"},
+        "second": {"future_release_limit": "1s"},
         "short": {"future_release_limit": "1h"},
         "strangers": {"networks": ["192.0.2.0/24"]},
     }
     _, relay = _relay(lab, listeners=listeners)
-    for name in ("none", "strangers"):
+    for name in ("none", "shorter", "strangers"):
         with relay.client(name) as client:
             assert "FUTURERELEASE" not in str(client.greet())
             client.command("MAIL FROM:<x@own.test> HOLDFOR=60", 555)
+    with relay.client("second") as client:
+        assert "FUTURERELEASE 1 20" in str(client.greet())
+        client.command("MAIL FROM:<x@own.test> HOLDFOR=1", 250)
     with relay.client("short") as client:
         assert "FUTURERELEASE 3600 20" in str(client.greet())
         client.command("MAIL FROM:<x@own.test> HOLDFOR=3601", 501)
