@@ -66,6 +66,21 @@ def test_dashboard_and_alerts_name_what_there_is(watched):
     assert named > 40
 
 
+def test_the_manual_names_each_metric_with_its_labels(watched):
+    with open(os.path.join(REPOSITORY, "etc", "sluice.8"), encoding="utf-8") as page:
+        lines = re.findall(r"^\.It Sy (\w+)( Ns Brq .*)?$", page.read().split(".Ss Metrics")[1].split(".Sh ")[0], re.M)
+    told = {name: set(labels.removeprefix(" Ns Brq ").split(",")) for name, labels in lines}
+    there = {}
+    for name, inside in re.findall(r"^sluice_(\w+)\{(.*)\} ", _metrics(watched), re.M):
+        name = re.sub(r"(_seconds|_messages)_(bucket|sum|count)$", r"\1", name)
+        there.setdefault(name, set()).update(re.findall(r'(?:^|,)(\w+)="', inside))
+    with open(os.path.join(REPOSITORY, "base", "metrics.h"), encoding="utf-8") as header:
+        for name, *labels in re.findall(r'F\(\w+, "(\w+)", "(\w+)", (?:"(\w+)"|NULL)', header.read()):
+            there[name] = set(labels) - {""}
+    there = {name: labels - {"le"} for name, labels in there.items() if labels - {"le"}}
+    assert len(there) > 30 and {name: told.get(name) for name in there} == there
+
+
 def test_every_family_of_the_contract_is_there(watched):
     types = dict(re.findall(r"^# TYPE sluice_(\w+) (\w+)$", _metrics(watched), re.M))
     wanted = {
