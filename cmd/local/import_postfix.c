@@ -221,6 +221,29 @@ static bool add_network(char *word, struct conf_list *to, struct buf *why)
 	return false;
 }
 
+/* A file counts as if its words stood in main.cf. */
+static bool add_networks_of(const char *file, struct conf_list *to, struct buf *why)
+{
+	FILE *in = fopen(file, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool ok = in != NULL;
+	if (!in)
+		buf_printf(why, "%s: %s", file, strerror(errno));
+	while (ok && getline(&line, &size, in) >= 0) {
+		char *at = line;
+		line[strcspn(line, "\r\n")] = '\0';
+		if (line[strspn(line, " \t")] == '#')
+			continue;
+		for (char *word; ok && (word = next_word(&at));)
+			ok = add_network(word, to, why);
+	}
+	if (in)
+		fclose(in);
+	free(line);
+	return ok;
+}
+
 static bool has_protocol(const struct job *j, const char *name)
 {
 	const struct postfix_setting *s = postfix_conf_find(j->from, "inet_protocols");
@@ -289,7 +312,7 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 {
 	switch (m->form) {
 	case FORM_networks:
-		return add_network(word, to, why);
+		return *word == '/' ? add_networks_of(word, to, why) : add_network(word, to, why);
 	case FORM_tables:
 		return postfix_table_add(word, false, to, why);
 	case FORM_listener:

@@ -265,6 +265,21 @@ def test_what_is_empty_in_main_cf_stays_so(tmp_path):
     assert not left
 
 
+def test_networks_of_a_file_may_relay(tmp_path):
+    """All of mynetworks was left out for it, and who had relayed was refused."""
+    networks, path = tmp_path / "networks", tmp_path / "main.cf"
+    networks.write_text("# ours\n192.0.2.0/24, [2001:db8::]/32\n  # theirs\n\n198.51.100.7\r\n", encoding="utf-8")
+    path.write_text(f"myhostname = a.example.org\nmynetworks = 127.0.0.0/8 $config\nconfig = {networks}, 203.0.113.0/24\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["networks"] == '{"127.0.0.0/8", "192.0.2.0/24", "2001:db8::/32", "198.51.100.7", "203.0.113.0/24"}'
+    assert "mynetworks" not in left
+    networks.write_text("192.0.2.0/24\nhash:/etc/postfix/more\n", encoding="utf-8")
+    assert "hash:/etc/postfix/more is not a network" in convert(path)[1]["mynetworks"]
+    networks.unlink()
+    assert f"{networks}: No such file" in convert(path)[1]["mynetworks"]
+
+
 MASTER = """\
 smtp      inet  n       -       y       -       -       smtpd
   -o content_filter=scan:[127.0.0.1]:10024
