@@ -70,6 +70,7 @@ struct job {
 	struct buf notes;    /* a line each */
 	bool named[IMPORTS]; /* main.cf has it */
 	bool done[IMPORTS];
+	bool tables; /* some were taken over as they are */
 };
 
 static void add_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -327,6 +328,7 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 
 static void put_found(struct job *j, const struct import *m, const struct conf_list *list)
 {
+	j->tables |= m->form == FORM_tables && list->n > 0;
 	buf_printf(&j->section[m->kind], "%s = ", m->name);
 	conf_value_print(row_of(m), list, &j->section[m->kind]);
 	buf_puts(&j->section[m->kind], "\n");
@@ -424,6 +426,7 @@ static void import_restrictions(struct job *j)
 	postfix_restrictions_read(j->from, &r, note_restriction, j);
 	for (int i = 0; i < RESTRICTED_KINDS; i++) {
 		const struct import m = {.kind = CONF_KIND_GLOBAL,
+					 .form = FORM_tables,
 					 .name = postfix_restrictions_setting((enum restricted)i)};
 		if (r.access[i].n > 0)
 			put_found(j, &m, &r.access[i]);
@@ -470,6 +473,33 @@ static void note_header(struct job *j)
 			 j->file, s->line, s->name);
 		return;
 	}
+}
+
+/* Rows that are read, and hold for others than with Postfix. */
+static void note_tables(struct job *j)
+{
+	if (j->tables)
+		add_note(j,
+			 "%s: keys of tables are whole here: example.com is that domain alone, "
+			 "without those below it, and root is the domain of that name: see "
+			 "sluice-postfix(7)",
+			 j->file);
+}
+
+/* Without smtp_bind_address Postfix connects from the one address at which it listens. */
+static void note_source(struct job *j)
+{
+	struct postfix_setting *s = postfix_conf_find(j->from, "inet_interfaces");
+	struct buf value = {0};
+	bool one = s && !postfix_conf_find(j->from, "smtp_bind_address") &&
+		   !postfix_conf_find(j->from, "smtp_bind_address6") &&
+		   postfix_conf_expand(j->from, s->value, &value) &&
+		   !strpbrk(buf_cstr(&value), ", \t") && strpbrk(buf_cstr(&value), "0123456789") &&
+		   strncmp(buf_cstr(&value), "127.", 4) != 0;
+	if (one)
+		add_note(j, "%s:%d: %s: Postfix connects from there, too: see source_address",
+			 j->file, s->line, s->name);
+	buf_fini(&value);
 }
 
 static void note_service(void *context, int line, const char *text)
@@ -545,6 +575,8 @@ int cmd_import_postfix(int argc, char **argv)
 	import_restrictions(&j);
 	leave_out_rest(&j);
 	note_header(&j);
+	note_tables(&j);
+	note_source(&j);
 	read_master(&j);
 	print_all(&j);
 	print_notes(&j);

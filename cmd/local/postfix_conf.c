@@ -142,6 +142,8 @@ static bool add_value_of(const struct postfix_conf *c, const char *name, struct 
 		add_own_name(c, true, to);
 	else if (strcmp(name, "config_directory") == 0)
 		buf_puts(to, "/etc/postfix");
+	else if (strcmp(name, "default_database_type") == 0)
+		buf_puts(to, "hash");
 	return true;
 }
 

@@ -195,6 +195,11 @@
 	X("header_checks", "see drop_headers for fields that are to go; else mail is changed and " \
 			   "refused by filters: write a section milter")                           \
 	X("relay_*", "write a transport section of that name")                                     \
+	X("smtp_bind_address6", "see source_address: it takes one of IPv4 and one of IPv6, with "  \
+				"a comma")                                                         \
+	X("smtp_generic_maps", "see sender_canonical, recipient_canonical and rewrite_header: "    \
+			       "all mail goes out by SMTP")                                        \
+	X("default_transport", "see the section route \"*\"")                                      \
 	X("smtpd_restriction_classes", "there are no classes: name the tables themselves")         \
 	X("mynetworks_style", "see networks")                                                      \
 	X("myorigin", "addresses without a domain get hostname")                                   \

@@ -403,6 +403,21 @@ def test_what_means_something_else_here_is_said(tmp_path):
     assert "default_action" in left["milter_default_action"]
 
 
+def test_what_holds_for_others_here_is_said(tmp_path):
+    path = tmp_path / "main.cf"
+    begin = "myhostname = a.example.org\n"
+    path.write_text(begin + "inet_interfaces = 192.0.2.7\nsmtp_bind_address6 = 2001:db8::7\nsmtp_generic_maps = hash:/g\n"
+                    "default_transport = smtp\nrecipient_canonical_maps = ${default_database_type}:/canonical\n", encoding="utf-8")
+    text, left = convert(path)
+    assert 'recipient_canonical = {"/canonical"}' in text
+    assert "source_address" in left["smtp_bind_address6"] and "sender_canonical" in left["smtp_generic_maps"] and "route" in left["default_transport"]
+    assert "keys of tables are whole" in text and "connects from there" not in text
+    for interfaces, said in (("192.0.2.7", True), ("2001:db8::7", True), ("127.0.0.1", False), ("all", False), ("192.0.2.7, 127.0.0.1", False)):
+        path.write_text(f"{begin}inet_interfaces = {interfaces}\n", encoding="utf-8")
+        text, _ = convert(path)
+        assert ("inet_interfaces: Postfix connects from there" in text) == said and "keys of tables" not in text
+
+
 @pytest.mark.parametrize(("main", "tls"), [
     ("", ["none", "none"]),
     ("smtp_use_tls = yes", ["opportunistic", "none"]),
