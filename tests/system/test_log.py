@@ -4,6 +4,7 @@
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -408,3 +409,31 @@ def test_a_reload_says_that_the_log_can_not_be_opened_anew(lab):
     said = relay.command("reload")
     assert said.returncode == 0 and "can't" not in said.stdout + said.stderr
     wait_until(lambda: "result=done" in relay.log_text(), 60, "the log in its new file")
+
+
+def _logged():
+    """Return the keys of each event that the sources name, with all of their calls."""
+    logged = collections.defaultdict(set)
+    for path in pathlib.Path(REPOSITORY).glob("*/**/*.c"):
+        if path.relative_to(REPOSITORY).parts[0] in ("build", "tests"):
+            continue
+        for call in re.findall(r"\blog_(?:event|hold)\((.*?),\s*NULL\);", path.read_text(encoding="utf-8"), re.S):
+            # Commas in a text, or in a call within, end no argument.
+            call = re.sub(r'"\s+"', "", call)
+            call = re.sub(r'"([^"\\]|\\.)*"', lambda text: text[0].replace(",", ""), call)
+            while (plain := re.sub(r"\([^()]*\)", "", call)) != call:
+                call = plain
+            words = [word.strip() for word in call.split(",")]
+            if len(words) > 1 and re.fullmatch(r'"[\w-]+"', words[1]):
+                logged[words[1].strip('"')].update(word.strip('"') for word in words[2::2] if re.fullmatch(r'"[\w-]+"', word))
+    return logged
+
+
+def test_the_manual_names_each_event_and_its_keys():
+    with open(os.path.join(REPOSITORY, "etc", "sluice.8"), encoding="utf-8") as page:
+        table = page.read().split(".Sh LOG")[1].split(".El")[0]
+    rows = {name: text for names, text in re.findall(r"^\.It (.+?) Ta ?(.*)$", table, re.M) for name in names.split(", ")}
+    logged = _logged()
+    assert len(logged) > 60
+    missing = {event: {key for key in keys if not re.search(rf"(?<![\w-]){key}(?![\w-])", rows.get(event, ""))} for event, keys in logged.items()}
+    assert not {event: keys for event, keys in missing.items() if keys or event not in rows}
