@@ -170,6 +170,7 @@
 			   "or a route sends it")                                                  \
 	X("mailbox*", "sluice delivers to no mailboxes")                                           \
 	X("home_mailbox", "sluice delivers to no mailboxes")                                       \
+	X("local_header_rewrite_clients", "see rewrite_header, which is for all mail")             \
 	X("local_*", "sluice delivers to no mailboxes")                                            \
 	X("virtual_mailbox*", "sluice delivers to no mailboxes")                                   \
 	X("virtual_transport",                                                                     \

@@ -11,9 +11,10 @@ import pytest
 
 from lab import peers
 from lab.config import Config
-from lab.net import wait_until
+from lab.net import LOOPBACK, open_folder, wait_until
 from lab.relay import binary
 from lab.sink import Rule
+from lab.smtp import Client
 
 DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_TEMPFAIL, EX_CONFIG = 0, 1, 64, 65, 75, 78
 LATER = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
@@ -401,6 +402,71 @@ def test_what_means_something_else_here_is_said(tmp_path):
     assert "taken over as tls = required" in left["smtp_tls_security_level"]
     assert 'milter "NAME"' in left["smtpd_milters"] and "lmtp" in left["virtual_transport"]
     assert "default_action" in left["milter_default_action"]
+
+
+OWN_TABLES = {
+    "canonical": "ann@own.test ann.a@own.test\n@old.test @new.test\n",
+    "sender": "low@own.test high@own.test\n",
+    "recipient": "gone@dest.test there@dest.test\n@sub.dest.test @dest.test\n",
+    "sender_bcc": "bcc@own.test copy@archive.test\n",
+    "recipient_bcc": "watched@dest.test copy@archive.test\n",
+    "senders": "bad@own.test REJECT 5.7.9 no thanks\nevil.test 450 4.7.1 later\n",
+    "recipients": "closed@dest.test 550 5.1.1 closed\ndropped@dest.test DISCARD\n",
+}
+OWN_MAIL = [
+    ("ann@own.test", ["to@dest.test"]), ("a@old.test", ["to@old.test"]), ("low@own.test", ["gone@dest.test"]), ("Ann@Own.Test", ["GONE@dest.test"]),
+    ("bcc@own.test", ["watched@dest.test", "to@dest.test"]), ("h@host.mask.test", ["h@host.mask.test"]), ("root@host.mask.test", ["to@dest.test"]),
+    ("x@mask.test", ["x@host.not.mask.test"]), ("x@host.not.mask.test", ["to@dest.test"]), ("x@own.test", ["q@sub.dest.test", "r@dest.test"]),
+    ("bad@own.test", ["to@dest.test"]), ("x@evil.test", ["to@dest.test"]), ("x@own.test", ["closed@dest.test", "to@dest.test"]),
+    ("x@own.test", ["dropped@dest.test"]), ("", ["ann@own.test"]), ("last@own.test", ["last@dest.test"]),
+]
+
+
+def _give_own_mail(port):
+    for number, (sender, recipients) in enumerate(OWN_MAIL):
+        with Client(LOOPBACK, port) as client:
+            client.greet()
+            client.command(f"MAIL FROM:<{sender}>", "")
+            taken = [client.command(f"RCPT TO:<{to}>", "").code == 250 for to in recipients]
+            if any(taken):
+                client.command("DATA", 354)
+                client.command(f"Subject: {number}\r\n\r\n.", 250)
+
+
+def _taken_own_mail(sink):
+    """Return senders and recipients by the number of the message; a host may get it in pieces."""
+    taken = {}
+    for one in list(sink.messages):
+        number = int(re.search(rb"Subject: (\d+)", one.content)[1])
+        taken.setdefault(number, set()).update((one.sender, to) for to in one.recipients)
+    return taken
+
+
+@pytest.mark.seconds(180)
+def test_mail_arrives_as_with_the_postfix_whose_main_cf_it_was(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    for name, text in OWN_TABLES.items():
+        pathlib.Path(folder, name).write_text(text, encoding="utf-8")
+    theirs, ours = lab.sink(), lab.sink()
+    postfix = lab.postfix(next_hop=theirs.port, settings={
+        "maps": f"texthash:{folder}", "canonical_maps": "$maps/canonical", "sender_canonical_maps": "${maps}/sender",
+        "recipient_canonical_maps": "$(maps)/recipient", "sender_bcc_maps": "$maps/sender_bcc", "recipient_bcc_maps": "$maps/recipient_bcc",
+        "masquerade_domains": "!not.mask.test mask.test", "masquerade_exceptions": "root", "always_bcc": "all@archive.test",
+        "smtpd_recipient_restrictions": "check_sender_access $maps/senders,\n  # who is gone\n  check_recipient_access $maps/recipients",
+    })
+    text, _ = convert(os.path.join(postfix.config_folder, "main.cf"))
+    relay = lab.relay(start=False)
+    text = re.sub(r"address = {.*}", f'address = {{"{LOOPBACK}:{relay.port}"}}', text.replace(f":{theirs.port}\"", f":{ours.port}\""))
+    text = re.sub(r"(?m)^log = .*$", f'log = "{relay.log_path}"', text)
+    with open(relay.config_path, "w", encoding="utf-8") as stream:
+        stream.write(f'spool = "{relay.spool}"\nuser = "root"\nhttp = ""\n{text}')
+    relay.start()
+    _give_own_mail(postfix.port)
+    _give_own_mail(relay.port)
+    postfix.wait_log(": removed", count=13)
+    wait_until(lambda: len(_taken_own_mail(theirs)) == 13, 60, "Postfix's mail")
+    relay.wait_event("done", 60, count=13)
+    assert _taken_own_mail(ours) == _taken_own_mail(theirs)
 
 
 def test_what_holds_for_others_here_is_said(tmp_path):
