@@ -176,6 +176,22 @@ def test_config_prints_settings_in_force_and_defaults(lab):
     assert unknown.returncode == REFUSED and "no.such.setting" in unknown.stderr
 
 
+def test_defaults_are_also_those_of_sections_of_which_there_is_none(lab):
+    """It was said that no setting is named so, although the manual has its default."""
+    relay = lab.relay(start=False)
+
+    def defaults(*names):
+        return relay.command("config", "-d", *names).stdout.splitlines()
+
+    assert defaults("milter.timeout", "source.rate") == ["milter.timeout = 30s", 'source.rate = ""']
+    assert {"auth.timeout = 10s", "milter.timeout = 30s"} < set(defaults("timeout"))
+    assert defaults("limit") == ['limit.messages = ""', 'limit.recipients = ""', 'limit.action = "defer"']
+    assert all(line.startswith("transport.smtp.") for line in defaults("transport"))
+    assert len(defaults()) == run("config", "--manual").stdout.count("\n.It Ic ")
+    for words in (["-d", "milter.nothing"], ["milter.timeout"]):
+        assert relay.command("config", *words).returncode == REFUSED
+
+
 def test_the_sample_is_a_configuration(tmp_path):
     path = tmp_path / "sample.conf"
     path.write_text(run("config", "--sample").stdout, encoding="utf-8")
