@@ -21,6 +21,12 @@ bool flow_args_asked(const char *question, const char **name)
 	       (!*name || order_args_name(*name, NAME_MAX_BYTES));
 }
 
+/* The section of all flows, and a domain as tables may have it, are no flows. */
+static bool is_no_flow(const char *name)
+{
+	return strcmp(name, "*") == 0 || *name == '@';
+}
+
 bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)
 {
 	if (!order_args_parse(a, argc, argv, "a flow", error))
@@ -29,6 +35,8 @@ bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 		buf_printf(error, "there is no option --%s", a->tabs ? "tabs" : "provider");
 	else if (a->name && !order_args_name(a->name, NAME_MAX_BYTES))
 		buf_puts(error, "flow: that is no name");
+	else if (a->name && a->verb == ORDER_SUSPEND && is_no_flow(a->name))
+		buf_printf(error, "flow suspend: %s is no flow", a->name);
 	else
 		return true;
 	return false;

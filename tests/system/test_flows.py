@@ -175,6 +175,16 @@ def test_a_suspended_flow_waits_and_no_other(lab):
     assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
 
 
+def test_what_can_be_no_flow_is_not_said_to_be_suspended(lab):
+    """A section flow "*" is about all of them: whoever suspends it must not believe that all mail waits."""
+    relay = lab.relay()
+    for name in ("*", "@sender.test"):
+        done = relay.command("flow", "suspend", name)
+        assert (done.returncode, done.stdout) == (2, "") and f"{name} is no flow" in done.stderr
+    for name in ("sender.test", "<>", "<reports>", "ann@sender.test", "*.sender.test"):
+        assert relay.command("flow", "suspend", name).returncode == 0
+
+
 def test_what_became_of_a_flow_is_known_after_a_restart(lab):
     _, relay = _relay(lab, flows=[])
     _send(relay, "x@other.test", b"red")
