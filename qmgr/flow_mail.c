@@ -2,12 +2,12 @@
 #include "qmgr/flow_mail.h"
 
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/flow.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { PAGE = 500 };
 
@@ -31,7 +31,7 @@ void flow_mail_stop(struct qmgr *q, const char *flow)
 	size_t n = 0;
 	uint64_t *id = mem_alloc((HASH_COUNT(q->messages) + 1) * sizeof *id);
 	for (const struct message *m = q->messages; m; m = m->hh.next)
-		if (strcasecmp(m->work.flow->name, flow) == 0 && !m->work.cancelled)
+		if (name_key_same(flow, m->work.flow->name) && !m->work.cancelled)
 			id[n++] = m->work.id;
 	for (size_t i = 0; i < n; i++) {
 		struct message *m;
@@ -87,7 +87,7 @@ void flow_mail_listed(struct qmgr *q, struct spool_command *c)
 	for (int i = 0; i < c->nrow && again; i++) {
 		const struct envelope *e = c->row[i].envelope;
 		last = e->id > last ? e->id : last;
-		if (c->row[i].queue == SPOOL_DEFERRED && strcasecmp(envelope_flow(e), r->flow) == 0)
+		if (c->row[i].queue == SPOOL_DEFERRED && name_key_same(r->flow, envelope_flow(e)))
 			flush_one(q, e->id);
 	}
 	spool_command_free(&c);

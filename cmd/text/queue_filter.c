@@ -5,6 +5,7 @@
 #include "base/address_pattern.h"
 #include "base/conf_units.h"
 #include "base/mailaddr.h"
+#include "base/name_key.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/users.h"
@@ -142,6 +143,15 @@ static bool is_one_of(const struct queue_values *v, const char *text)
 	return v->n == 0;
 }
 
+/* In each of its spellings, as flows are compared. */
+static bool flow_fits(const struct queue_values *v, const char *flow)
+{
+	for (int i = 0; i < v->n; i++)
+		if (name_key_same(v->of[i], flow))
+			return true;
+	return v->n == 0;
+}
+
 static bool client_fits(const struct queue_values *v, const char *client)
 {
 	union address address;
@@ -156,7 +166,7 @@ static bool client_fits(const struct queue_values *v, const char *client)
 static bool origin_fits(const struct queue_filter *f, const struct envelope *e)
 {
 	return sender_fits(&f->values[QUEUE_BY_FROM], e->sender) &&
-	       is_one_of(&f->values[QUEUE_BY_FLOW], envelope_flow(e)) &&
+	       flow_fits(&f->values[QUEUE_BY_FLOW], envelope_flow(e)) &&
 	       is_one_of(&f->values[QUEUE_BY_LOGIN], e->user) &&
 	       client_fits(&f->values[QUEUE_BY_CLIENT], e->client);
 }

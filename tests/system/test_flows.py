@@ -175,6 +175,19 @@ def test_a_suspended_flow_waits_and_no_other(lab):
     assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
 
 
+@pytest.mark.parametrize(("suspended", "resumed"), [("other.test.", "Other.test"), ("OTHER.test", "other.test.")])
+def test_a_flow_is_one_in_all_its_spellings(lab, suspended, resumed):
+    """What waited for one that was suspended with a final dot was not due when it was resumed, and waited for its time."""
+    _, relay = _relay(lab, flows=[])
+    relay.command("flow", "suspend", suspended)
+    _send(relay, "x@other.test")
+    message = relay.wait_event("deferred", flow="other.test")["id"]
+    for name in (suspended, resumed, "other.test"):
+        assert relay.command("queue", "list", "--flow", name).stdout.startswith(f"{message} ")
+    assert relay.command("flow", "resume", resumed).returncode == 0
+    relay.wait_event("sent", id=message)
+
+
 def test_what_can_be_no_flow_is_not_said_to_be_suspended(lab):
     """A section flow "*" is about all of them: whoever suspends it must not believe that all mail waits."""
     relay = lab.relay()
