@@ -17,9 +17,9 @@ SIZE = 10000  # much more than what is kept of each in memory
 _MESSAGE_ID = re.compile(rb"^Message-ID: (\S+)", re.MULTILINE)
 
 
-def _relay_before_a_dead_host(lab, sink):
+def _relay_before_a_dead_host(lab, sink, lifetime="1s"):
     config = Config(settings={"content_memory_limit": "1m"},
-                    queue={"maximal_queue_lifetime": "1s", "minimal_backoff_time": "200ms",
+                    queue={"maximal_queue_lifetime": lifetime, "minimal_backoff_time": "200ms",
                            "maximal_backoff_time": "1s", "in_flow_delay": "0s",
                            "bounce_address_rate": ""})
     config.routes["dead.test"] = {"relay": [f"[127.0.0.1]:{free_port()}"]}
@@ -53,7 +53,7 @@ def test_a_report_for_each_and_memory_for_few(lab):
 def test_a_stop_in_the_middle_repeats_no_report(lab):
     """What it was about ends with it, though nothing but the queue runs by the time that the report is safe."""
     sink = lab.sink()
-    relay = _relay_before_a_dead_host(lab, sink)
+    relay = _relay_before_a_dead_host(lab, sink, "5s")  # so that all is there before the first report
     load = Load(relay.port, STOPPED_MESSAGES, sessions=60, domains=("dead.test",))
     load.wait_acknowledged(STOPPED_MESSAGES)
 

@@ -644,12 +644,9 @@ static void act_lapse(void)
 	lapse(some());
 }
 
-/* The one before it was told to take its queue, and its claim has got through, whatever has become of it since. */
-static void act_claim(void)
+static void claim_for(const struct machine *m, const struct machine *taker)
 {
 	struct replica_epoch e;
-	const struct machine *m = some();
-	const struct machine *taker = one_before(m);
 	if (!row_of(m->name, &e) || e.state != REPLICA_UP)
 		return;
 	e.state = REPLICA_ADOPTING;
@@ -657,6 +654,21 @@ static void act_claim(void)
 	memset(e.by, 0, sizeof e.by);
 	memcpy(e.by, taker->name, strlen(taker->name));
 	write_row(m->name, &e);
+}
+
+/* The one before it was told to take its queue, and its claim has got through, whatever has become of it since. */
+static void act_claim(void)
+{
+	const struct machine *m = some();
+	claim_for(m, one_before(m));
+}
+
+/* Each of the two has claimed the other's queue: one of them stood still between its last look and its claim. */
+static void act_cross(void)
+{
+	const struct machine *m = some();
+	claim_for(m, one_before(m));
+	claim_for(one_before(m), m);
 }
 
 /* It has lost that there is such a node. */
@@ -854,6 +866,7 @@ static const struct {
 	{"drop", act_drop, 0, FAULT_NONE},	 {"claim", act_claim, 0, FAULT_NONE},
 	{"fill", act_fill, 0, FAULT_NONE},	 {"slip", act_slip, 0, FAULT_NONE},
 	{"note", act_note, 0, FAULT_NONE},	 {"lapse", act_lapse, 0, FAULT_NONE},
+	{"cross", act_cross, 0, FAULT_NONE},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };

@@ -436,6 +436,19 @@ static void orders_that_cross_leave_one_with_an_epoch(void **state)
 	}
 }
 
+/* Neither has an epoch, and each waits for the other: node 2 takes both. */
+static void queues_that_were_claimed_crosswise_are_taken_by_a_third(void **state)
+{
+	(void)state;
+	for (uint64_t salt = 1; salt <= TAKERS / 4; salt++) {
+		struct story h = {.seed = salt, .machines = 3};
+		add_acts_at(&h, "store:0 store:0 store:1 store:2 work:0 work:1 pass:0 cross:1",
+			    salt);
+		add_acts_at(&h, "store:0 store:1 pass:0 work:2 long:0 store:2 long:0", salt);
+		play_well(&h);
+	}
+}
+
 /* The queue of node 2 was another's once. Node 2 takes the queue of node 3 with that of node 0, which node 3 was to take, and has said so of the
  * first when the bucket loses that it came back: node 1 sees a queue whose taker has lost its own. */
 static void what_a_taker_that_came_back_takes_is_no_orphan(void **state)
@@ -660,6 +673,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_is_sent_by_no_adopter),
 		cmocka_unit_test(what_a_taker_that_came_back_takes_is_no_orphan),
 		cmocka_unit_test(orders_that_cross_leave_one_with_an_epoch),
+		cmocka_unit_test(queues_that_were_claimed_crosswise_are_taken_by_a_third),
 		cmocka_unit_test(what_is_removed_in_part_does_not_say_that_it_is_whole),
 		cmocka_unit_test(a_queue_that_may_be_past_is_not_opened),
 		cmocka_unit_test(those_that_were_found_are_mended),
