@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls_certificates.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/mem.h"
 #include "base/tls.h"
 #include "base/tls_keys.h"
@@ -25,7 +25,7 @@ struct shown {
 	X509 *own; /* a reference */
 	unsigned char *ocsp;
 	long ocsp_len;
-	int64_t ocsp_until_ms; /* wall clock; 0: it is another certificate's */
+	int64_t ocsp_until_ms; /* by the date; 0: it is another certificate's */
 };
 
 /* Data that hang on a context: on the first one the others too. */
@@ -101,7 +101,7 @@ static int on_status(SSL *ssl, void *unused)
 		const struct shown *it = &s->shown[i];
 		if (X509_cmp(it->own, chosen) != 0)
 			continue;
-		if (!it->ocsp || it->ocsp_until_ms <= clock_wall_ms())
+		if (!it->ocsp || it->ocsp_until_ms <= date_ms())
 			break;
 		unsigned char *copy = OPENSSL_memdup(it->ocsp, (size_t)it->ocsp_len);
 		if (!copy)

@@ -27,7 +27,7 @@ bool tls_certificates_ask_client(SSL_CTX *, const char *ca, struct buf *error);
 /* tls_ask_client(), whichever certificate is shown to it. */
 
 bool tls_certificate_ends(const char *file, int64_t *wall_ms);
-/* When the first certificate in a file expires. False: it can't be read. */
+/* On which date the first certificate in a file expires. False: it can't be read. */
 
 char *tls_certificate_ocsp(const char *file);
 /* Where the OCSP answer for it would lie. The caller's to free(). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/watch/certificate_watch.h"
 
-#include "base/clock.h"
 #include "base/condition.h"
 #include "base/conf_value.h"
+#include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -24,9 +24,9 @@ struct certificate_watch {
 	struct timer look;
 	struct conf *conf;	    /* a reference, or NULL */
 	uint64_t used, seen;	    /* how the files looked: those in use, and at the last look */
-	int64_t told_ms;	    /* wall clock: the last warnings; 0: never */
+	int64_t told_ms;	    /* the date of the last warnings; 0: never */
 	struct conf_list used_file; /* those in use, */
-	int64_t *used_ends_ms;	    /* and the end of each; wall clock, 0: not known */
+	int64_t *used_ends_ms;	    /* and when each ends; 0: not known */
 	void (*changed)(void *owner);
 	void *owner;
 };
@@ -69,7 +69,7 @@ static void watch_age(const char *file, bool tell)
 	int64_t ends_ms;
 	if (!tls_certificate_ends(file, &ends_ms))
 		return;
-	int64_t left_ms = ends_ms - clock_wall_ms();
+	int64_t left_ms = ends_ms - date_ms();
 	metric_cell_set(metric_cell(FAMILY_certificate_expiry, file, NULL), left_ms / 1000);
 	condition_turn(left_ms < 0 ? CONDITION_certificate_expired : CONDITION_certificate_expires,
 		       left_ms < EXPIRY_NEAR_MS, file, NULL);
@@ -81,7 +81,7 @@ static void watch_age(const char *file, bool tell)
 
 static void watch_ages(struct certificate_watch *w)
 {
-	int64_t now_ms = clock_wall_ms();
+	int64_t now_ms = date_ms();
 	bool tell = w->told_ms == 0 || now_ms >= w->told_ms + DAYS(1) || now_ms < w->told_ms;
 	if (tell)
 		w->told_ms = now_ms;
@@ -136,7 +136,7 @@ void certificate_watch_used(struct certificate_watch *w)
 /* One that has grown old where it lies takes nobody's place. */
 static bool replaces_good(const struct certificate_watch *w, const char *file)
 {
-	int64_t ends_ms, now_ms = clock_wall_ms();
+	int64_t ends_ms, now_ms = date_ms();
 	if (!tls_certificate_ends(file, &ends_ms) || ends_ms >= now_ms)
 		return false;
 	for (int i = 0; i < w->used_file.n; i++)

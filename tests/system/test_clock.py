@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: ISC
 """Clocks that are set: nothing is too old for it, nothing due at once, and nothing sleeps for days."""
 
+import subprocess
+
 import pytest
 
 from lab.behaviour import Rule
 from lab.config import Config
+from lab.net import wait_until
 from lab.orders import order, with_orders
 
 pytestmark = pytest.mark.plain_only
 DAY = 86400
+SOON, NOW = "send no mail once it has expired", "clients that look at this certificate send no mail"
 
 
 @pytest.fixture
@@ -54,3 +58,35 @@ def test_a_restart_goes_on_where_the_clock_was(late):
     late.start()
     late.wait_event("clock", count=3)
     tried_again(late)
+
+
+def _stapled(relay):
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{relay.port}", "-starttls", "smtp", "-status"]
+    done = subprocess.run(command, input="QUIT\n", capture_output=True, text=True, timeout=60, check=False)
+    return "OCSP Response Status: successful" in done.stdout
+
+
+def _warned(relay):
+    """What the relay warns of, as it stands: that the certificate expires, or has expired; or None."""
+    text = " ".join(relay.command("stats").stdout.split())
+    return next((effect for effect in (SOON, NOW) if effect in text), None)
+
+
+@pytest.mark.parametrize("begun", [0, -3650])
+def test_certificates_go_by_the_date_whatever_the_queue_goes_by(lab, certificates, monkeypatch, begun):
+    """Others judge them by the date; also where the clock was wrong when the queue began, and has been put right."""
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    certificate, key = certificates.odd(f"clock{begun}", "relay.test", "DNS:relay.test")  # for 30 days
+    certificates.ocsp(certificate, days=5)
+    late = lab.sink(Rule("rcpt", "451 4.2.0 later"))
+    config = Config().hurried().route_all_to(late.port)
+    config.listeners = {"smtp": {"certificate": certificate, "key": key}}
+    relay = lab.relay(config, start=False)
+    relay.environment["SLUICE_JUMP"] = str(begun * DAY)
+    relay.start()
+    relay.send()
+    relay.wait_event("deferred")
+    for day, warned, stapled in ((1, None, True), (7, None, False), (20, SOON, False), (40, NOW, False), (0, None, True)):
+        order(relay, "jump", str(day * DAY))
+        wait_until(lambda want=(warned, stapled): (_warned(relay), _stapled(relay)) == want, 60, f"what holds on day {day}")
+    assert not relay.events("bounced")
