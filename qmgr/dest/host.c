@@ -2,7 +2,7 @@
 #include "qmgr/dest/host.h"
 
 #include "base/address.h"
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -30,7 +30,7 @@ static void host_move(struct host *h, enum host_state to)
 /* Time of day of something on the steady clock. */
 static const char *time_text(int64_t steady_ms, int64_t now_ms)
 {
-	return log_time(clock_wall_ms() + steady_ms - now_ms);
+	return log_time(date_ms() + steady_ms - now_ms);
 }
 
 /* node: which has found that; NULL: we did. */

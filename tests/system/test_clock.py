@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Clocks that are set: nothing is too old for it, nothing due at once, and nothing sleeps for days."""
 
+import datetime
 import subprocess
 
 import pytest
@@ -90,3 +91,13 @@ def test_certificates_go_by_the_date_whatever_the_queue_goes_by(lab, certificate
         order(relay, "jump", str(day * DAY))
         wait_until(lambda want=(warned, stapled): (_warned(relay), _stapled(relay)) == want, 60, f"what holds on day {day}")
     assert not relay.events("bounced")
+
+
+@pytest.mark.parametrize("days", [3650, -3])
+def test_the_log_says_by_its_own_date_how_long_a_host_is_left_alone(lab, late, days):
+    order(late, "jump", str(days * DAY))
+    late.wait_event("clock")
+    lab.late.close()
+    out = late.wait_event("host", state="out")
+    said, until = (datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (out.time, out["until"]))
+    assert abs((until - said).total_seconds()) < 600
