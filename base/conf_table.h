@@ -385,7 +385,7 @@
 	P(list, headers, "{}", 0, 0, RELOAD, "",                                                   \
 	  "The header fields that are signed, and once more, so that none can be added; with ? after the name, one can be added. From is always signed. Empty: a list of fields, see Signing.") \
 	P(duration, expire, "0s", 0, DAYS(3650), RELOAD, "",                                       \
-	  "How long a signature is valid. 0: for ever.")                                            \
+	  "How long a signature is valid, from when the mail may be sent. 0: for ever.")                                            \
 	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
 	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
 	  "Which changes of header and body on the way leave the signature valid: changes of white space (relaxed), or none (simple).")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dkim/dkim.h"
 
+#include "base/clock.h"
 #include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -50,18 +51,29 @@ static bool load_keys(struct signing *s)
 	return all;
 }
 
+/* The date until which it is valid; 0: for ever. Mail that is for later is not sent before its time. */
+static int64_t end_of(const struct conf_dkim *d, const struct envelope *e, int64_t now_ms)
+{
+	int64_t ahead_ms = e->not_before_ms - clock_wall_ms();
+	if (d->expire == 0)
+		return 0;
+	return (now_ms + (ahead_ms > 0 ? ahead_ms : 0)) / 1000 + (d->expire + 999) / 1000;
+}
+
 /* In the pool, or at once. */
 static void make_signatures(struct passage *p)
 {
 	struct signing *s = p->at_work;
 	struct body_hash hash;
+	int64_t now_ms = date_ms();
 	magic_check(s, SIGNING_MAGIC);
 	if (!load_keys(s))
 		return;
 	s->error = body_hash(&p->draft, s->by, s->n, &hash);
 	for (int i = 0; i < s->n && !s->error; i++) {
 		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield,
-					     body_hash_for(&hash, s->by[i]), date_ms() / 1000);
+					     body_hash_for(&hash, s->by[i]), now_ms / 1000,
+					     end_of(s->by[i], p->draft.envelope, now_ms));
 		if (!s->field[i])
 			s->error = EIO;
 	}

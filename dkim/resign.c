@@ -22,7 +22,7 @@ struct looking {
 	struct candidate {
 		const struct conf_dkim *by;
 		int field;
-		int64_t time_s;
+		int64_t time_s, until_s; /* t=, and x=, 0 where there is none */
 		bool ours;
 	} of[CONF_DKIM_MAX];
 };
@@ -53,17 +53,18 @@ static bool tag_is(const struct draft_field *f, const char *name, const char *va
 	return at && len == strlen(value) && strncasecmp(at, value, len) == 0;
 }
 
-static bool tag_time(const struct draft_field *f, int64_t *time_s)
+/* A number of seconds; 0 where there is no such tag. False: it is none. */
+static bool tag_time(const struct draft_field *f, const char *name, int64_t *time_s)
 {
 	size_t len = 0;
-	const char *at = find_tag(f, "t", &len);
+	const char *at = find_tag(f, name, &len);
 	*time_s = 0;
 	for (size_t i = 0; at && i < len; i++) {
 		if (at[i] < '0' || at[i] > '9' || len > TIME_DIGITS)
 			return false;
 		*time_s = *time_s * 10 + (at[i] - '0');
 	}
-	return at && len > 0;
+	return !at || len > 0;
 }
 
 static bool may_be_by(const struct draft_field *f, const struct conf_dkim *d)
@@ -87,11 +88,18 @@ static const struct conf_dkim *take_row(struct signers *s, const char *domain,
 	return s->n > 0 && s->of[s->n - 1].by == by ? by : NULL;
 }
 
-/* The key of a row ".parent" signs as that parent, too. */
-static void add_row_candidates(struct looking *l, const struct passage *p, int field,
-			       int64_t time_s)
+static void put_candidate(struct looking *l, const struct candidate *like,
+			  const struct conf_dkim *by)
 {
-	const struct draft_field *f = &p->draft.field[field];
+	l->of[l->n] = *like;
+	l->of[l->n++].by = by;
+}
+
+/* The key of a row ".parent" signs as that parent, too. */
+static void add_row_candidates(struct looking *l, const struct passage *p,
+			       const struct candidate *like)
+{
+	const struct draft_field *f = &p->draft.field[like->field];
 	struct resign *r = passage_context(p);
 	struct dkim_rows rows;
 	char domain[NAME_KEY_DOMAIN + 2];
@@ -107,8 +115,7 @@ static void add_row_candidates(struct looking *l, const struct passage *p, int f
 				continue;
 			const struct conf_dkim *by = take_row(&r->rows, rows.domain, &rows.row[i]);
 			if (by && may_be_by(f, by))
-				l->of[l->n++] = (struct candidate){
-					.by = by, .field = field, .time_s = time_s};
+				put_candidate(l, like, by);
 		}
 		dkim_rows_fini(&rows);
 	}
@@ -117,22 +124,21 @@ static void add_row_candidates(struct looking *l, const struct passage *p, int f
 static void add_candidate(struct looking *l, const struct passage *p, int field)
 {
 	const struct draft_field *f = &p->draft.field[field];
-	int64_t time_s;
-	if (!tag_time(f, &time_s))
+	struct candidate like = {.field = field};
+	if (!tag_time(f, "t", &like.time_s) || !tag_time(f, "x", &like.until_s))
 		return;
 	for (int i = 0; i < p->conf->ndkim && l->n < CONF_DKIM_MAX; i++)
 		if (may_be_by(f, &p->conf->dkim[i]))
-			l->of[l->n++] = (struct candidate){
-				.by = &p->conf->dkim[i], .field = field, .time_s = time_s};
-	add_row_candidates(l, p, field, time_s);
+			put_candidate(l, &like, &p->conf->dkim[i]);
+	add_row_candidates(l, p, &like);
 }
 
 static void compare_signature(struct candidate *c, const struct draft *d,
 			      const struct body_hash *hash)
 {
 	const struct draft_field *f = &d->field[c->field];
-	char *again =
-		signature_make(c->by, d->field, d->nfield, body_hash_for(hash, c->by), c->time_s);
+	char *again = signature_make(c->by, d->field, d->nfield, body_hash_for(hash, c->by),
+				     c->time_s, c->until_s);
 	c->ours = again && strlen(again) == f->len && memcmp(again, f->text, f->len) == 0;
 	free(again);
 }

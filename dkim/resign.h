@@ -4,7 +4,7 @@
  *	which signatures are ours          if it was changed: those go, new ones come
  *
  * Who has sent it is not known any more, so nothing is vouched for that was not before. A signature is ours if
- * signing once more, at the time that it says, makes the same bytes: RSA and Ed25519 sign so. One that
+ * signing once more, with the times that it says, makes the same bytes: RSA and Ed25519 sign so. One that
  * somebody else has put there in our name is none, and neither is one by a key, or a list of fields, that is
  * not configured any more.
  *

@@ -220,15 +220,16 @@ static void put_base64(struct buf *to, const unsigned char *bytes, size_t len, s
 }
 
 static void put_tags(const struct conf_dkim *d, const struct buf *names,
-		     const unsigned char hash[SIGNATURE_HASH], int64_t now_s, struct buf *to)
+		     const unsigned char hash[SIGNATURE_HASH], int64_t now_s, int64_t until_s,
+		     struct buf *to)
 {
 	const char *domain = d->title + (d->title[0] == '.');
 	buf_printf(to, "DKIM-Signature: v=1; a=%s-sha256; c=%s/%s;\r\n\td=%s; s=%s;\r\n\tt=%lld;",
 		   signature_rsa(d) ? "rsa" : "ed25519", header_relaxed(d) ? "relaxed" : "simple",
 		   signature_body_relaxed(d) ? "relaxed" : "simple", domain, d->selector,
 		   (long long)now_s);
-	if (d->expire > 0)
-		buf_printf(to, " x=%lld;", (long long)(now_s + (d->expire + 999) / 1000));
+	if (until_s > 0)
+		buf_printf(to, " x=%lld;", (long long)until_s);
 	buf_puts(to, "\r\n\th=");
 	buf_append(to, buf_data(names), buf_len(names));
 	buf_puts(to, ";\r\n\tbh=");
@@ -237,7 +238,7 @@ static void put_tags(const struct conf_dkim *d, const struct buf *names,
 }
 
 char *signature_make(const struct conf_dkim *d, const struct draft_field *fields, int nfield,
-		     const unsigned char body_hash[SIGNATURE_HASH], int64_t now_s)
+		     const unsigned char body_hash[SIGNATURE_HASH], int64_t now_s, int64_t until_s)
 {
 	struct names n = {.by = d, .field = fields, .nfield = nfield};
 	unsigned char signature[SIGNATURE_MAX];
@@ -247,7 +248,7 @@ char *signature_make(const struct conf_dkim *d, const struct draft_field *fields
 	else
 		for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
 			put_names(&n, usual[i]);
-	put_tags(d, &n.tag, body_hash, now_s, &field);
+	put_tags(d, &n.tag, body_hash, now_s, until_s, &field);
 	/* The field itself comes last, its signature empty, without an end. */
 	const struct draft_field own = {buf_data(&field), buf_len(&field), NULL};
 	put_field(d, &own, &n.hashed);

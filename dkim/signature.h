@@ -26,7 +26,7 @@ void signature_field_relaxed(const char *field, size_t len, struct buf *to);
 /* Appends a header field in its relaxed form, with CRLF. */
 
 char *signature_make(const struct conf_dkim *, const struct draft_field *, int nfield,
-		     const unsigned char body_hash[SIGNATURE_HASH], int64_t now_s);
-/* The whole field, CRLF behind it. */
+		     const unsigned char body_hash[SIGNATURE_HASH], int64_t now_s, int64_t until_s);
+/* The whole field, CRLF behind it. until_s: how long it is valid, by the date; 0: for ever. */
 
 #endif

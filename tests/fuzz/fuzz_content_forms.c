@@ -90,8 +90,8 @@ static void check_signing(struct conf *conf, const char *bytes, size_t len)
 	author_signers(p, &signers, &why);
 	if (signers.n > 0) {
 		assert(signers.n == 1 && !p->draft.broken);
-		char *field =
-			signature_make(signers.of[0].by, p->draft.field, p->draft.nfield, hash, 1);
+		char *field = signature_make(signers.of[0].by, p->draft.field, p->draft.nfield,
+					     hash, 1, 0);
 		size_t front = strlen(field);
 		draft_insert(&p->draft, 0, field);
 		draft_complete(&p->draft);

@@ -335,6 +335,20 @@ def test_who_signs_and_who_does_not(lab, small):
     assert len(reasons) == 5
 
 
+def test_a_signature_ends_so_long_after_its_mail_may_be_sent(lab, small):
+    """Else mail that its sender wants to be sent later has one that holds no more."""
+    config, sink, keys = small
+    config.extra = keys.section("own.test", "e", expire="3s")
+    with lab.relay(config).client() as client:
+        client.greet()
+        client.send_mail("x@y.test", ["later@dest.test"], message("me@own.test"), mail_params=" HOLDFOR=5")
+        client.send_mail("x@y.test", ["now@dest.test"], message("me@own.test"))
+    got = {one.recipients[0].partition("@")[0]: one.content for one in sink.wait_messages(2)}
+    lasts = {name: int(tags["x"]) - int(tags["t"]) for name, content in got.items() for tags in signatures_of(content)}
+    assert lasts["now"] == 3 and lasts["later"] in (7, 8)
+    assert not DkimPy({"e._domainkey.own.test": keys.record("e")}).broken(got["later"])
+
+
 def test_what_was_signed_is_shown_changed(small, lab):
     config, sink, keys = small
     lab.relay(config).send(content=message("me@own.test"))

@@ -33,7 +33,7 @@ def _keys(folder):
         der = subprocess.run(["openssl", "pkey", "-in", path, "-pubout", "-outform", "DER"], check=True, capture_output=True).stdout
         key = base64.b64encode(der if name == "rsa" else der[-32:]).decode()
         records[f"{name}._domainkey.sender.test"] = f"v=DKIM1; k={name}; p={key}"
-        sections += f'dkim "sender.test" {{ selector = "{name}"  key = "{path}" }}\n'
+        sections += f'dkim "sender.test" {{ selector = "{name}"  key = "{path}"  expire = 30d }}\n'
     return sections, records
 
 
@@ -158,6 +158,7 @@ def test_what_was_for_later_still_is(world):
     assert {one["id"] for one in listed} == {same, new}
     assert {one["queue"] for one in listed} == {"deferred"}
     assert {one["not_before"] for one in listed} == {one["due"] for one in listed} == times
+    assert world.relay.command("queue", "show", new, "--headers").stdout.count("DKIM-Signature:") == 2  # those before are gone
 
 
 @pytest.mark.parametrize("forged", [False, True])

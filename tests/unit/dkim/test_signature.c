@@ -124,7 +124,7 @@ static char *make(struct conf_dkim *by, const char *const *header, int n)
 	unsigned char hash[SIGNATURE_HASH] = {1};
 	for (int i = 0; i < n; i++)
 		f[i] = (struct draft_field){header[i], strlen(header[i]), NULL};
-	return signature_make(by, f, n, hash, 1000);
+	return signature_make(by, f, n, hash, 1000, by->expire ? 1000 + by->expire / 1000 : 0);
 }
 
 static void expect_names(struct conf_list headers, const char *const *header, int n,
