@@ -179,12 +179,12 @@ static bool has_lost_some(const struct orders *o, const redisReply *all)
 }
 
 /* All that is there counts as new then. */
-static void see_whether_lost(struct orders *o, const redisReply *all)
+static bool see_whether_lost(struct orders *o, const redisReply *all)
 {
 	const char *id = value_of(all, "id");
 	bool same = strcmp(id, o->id) == 0;
 	if (same && !has_lost_some(o, all))
-		return;
+		return false;
 	if (o->done > 0)
 		log_event(LOG_LEVEL_ERROR, "cluster", "node", o->node, "state", "lost", "reason",
 			  "Redis has not the orders that were carried out here: what it has is "
@@ -194,13 +194,14 @@ static void see_whether_lost(struct orders *o, const redisReply *all)
 	snprintf(o->id, sizeof o->id, "%s", id);
 	o->done = 0;
 	o->mark[0] = '\0';
+	return true;
 }
 
 static void apply_all(struct orders *o, const redisReply *all)
 {
 	struct kept *kept = mem_zalloc(all->elements * sizeof *kept + 1);
 	size_t n = 0;
-	see_whether_lost(o, all);
+	bool lost = see_whether_lost(o, all);
 	for (size_t i = 0; i + 1 < all->elements; i += 2)
 		n += read_order(&kept[n], resp_text(all->element[i]),
 				resp_text(all->element[i + 1])) &&
@@ -213,7 +214,7 @@ static void apply_all(struct orders *o, const redisReply *all)
 	if (n > 0)
 		find_mark(all, o->done, o->mark);
 	free(kept);
-	if (n > 0)
+	if (n > 0 || lost)
 		save_progress(o);
 }
 
@@ -225,7 +226,7 @@ static void on_look(void *owner, const redisReply *reply)
 	bool again = o->again;
 	magic_check(o, ORDERS_MAGIC);
 	o->looking = o->again = false;
-	if (resp_is_array(reply, 2))
+	if (resp_is_array(reply, 0)) /* empty: of a Redis that has lost all, too */
 		apply_all(o, reply);
 	if (again)
 		look_for_orders(o);

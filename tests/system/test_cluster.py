@@ -294,6 +294,28 @@ def test_an_order_whose_number_was_given_before_is_carried_out_by_all(lab, redis
         relay.wait_event("cluster", state="lost")
 
 
+def test_orders_that_redis_has_lost_are_missed_when_it_is_back(lab, redis):
+    """And not at the next order only, which may be weeks later: nodes that start meanwhile know of none."""
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    order(alpha, "dest", "suspend", "one.test", "--cluster")
+    for relay in (alpha, beta):
+        wait_suspended(relay, "one.test")
+    for again in (1, 2):
+        redis.kill()
+        redis.start()
+        wait_ready(alpha, beta, count=1 + again)
+        for relay in (alpha, beta):
+            relay.wait_event("cluster", state="lost")
+    assert [len(relay.events("cluster", state="lost")) for relay in (alpha, beta)] == [1, 1]  # nothing was there to be lost again
+    order(beta, "dest", "suspend", "two.test", "--cluster")
+    wait_suspended(alpha, "two.test")
+    beta.restart()
+    wait_ready(beta, count=4)
+    assert not beta.events("cluster", state="lost")[1:]
+
+
 def nodes(relay):
     """Return what `sluice node list` says, by name."""
     done = relay.command("node", "list", "--json")
