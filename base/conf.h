@@ -300,6 +300,9 @@ bool conf_print(const struct conf *, const char *name, struct buf *to);
  * so is looked for in all sections: minimal_backoff_time, port. False: no such name. The values can be
  * read back. */
 
+bool conf_print_default(const struct conf *defaults, const char *name, struct buf *to);
+/* The same of conf_defaults(), and the defaults of each kind of section of which it has none: milter.timeout. */
+
 void conf_fixed(const struct conf *, struct buf *to);
 /* The settings that take effect only at a start, each as its name, NUL, its value, NUL. */
 

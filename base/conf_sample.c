@@ -23,21 +23,6 @@ static void put_remark(struct buf *to, const char *indent, const char *text)
 	}
 }
 
-static void print_default(const struct conf_row *row, struct buf *to)
-{
-	union {
-		int64_t number;
-		char *text;
-		struct conf_list list;
-		struct conf_rate rate;
-		struct conf_feedback feedback;
-	} place = {0};
-	memset(&place, 0, sizeof place);
-	conf_value_default(row, &place);
-	conf_value_print(row, &place, to);
-	conf_value_free(row, &place);
-}
-
 static void print_choices(const struct conf_row *row, const char *indent, struct buf *to)
 {
 	struct buf words = {0};
@@ -56,7 +41,7 @@ static void sample_rows(const struct conf_section *s, const char *indent, struct
 		if (s->row[i].type == CONF_choice)
 			print_choices(&s->row[i], indent, to);
 		buf_printf(to, "%s#%s = ", indent, s->row[i].name);
-		print_default(&s->row[i], to);
+		conf_value_print_default(&s->row[i], to);
 		buf_puts(to, i + 1 < s->nrow ? "\n\n" : "\n");
 	}
 }
@@ -152,7 +137,7 @@ static void manual_row(const struct conf_row *row, struct buf *to)
 	if (row->type == CONF_number || row->type == CONF_duration || row->type == CONF_size ||
 	    row->type == CONF_percent)
 		manual_range(row, to);
-	print_default(row, &text);
+	conf_value_print_default(row, &text);
 	buf_puts(to, "Default: ");
 	put_roff(to, buf_cstr(&text));
 	buf_puts(to, row->reload ? ".\n" : ".\nTakes effect at the next start.\n");

@@ -309,3 +309,18 @@ void conf_value_print(const struct conf_row *row, const void *place, struct buf 
 		break;
 	}
 }
+
+void conf_value_print_default(const struct conf_row *row, struct buf *to)
+{
+	union {
+		int64_t number;
+		char *text;
+		struct conf_list list;
+		struct conf_rate rate;
+		struct conf_feedback feedback;
+	} place;
+	memset(&place, 0, sizeof place);
+	conf_value_default(row, &place);
+	conf_value_print(row, &place, to);
+	conf_value_free(row, &place);
+}

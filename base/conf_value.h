@@ -28,6 +28,7 @@ void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);
 void conf_value_free(const struct conf_row *, void *place);
 void conf_value_print(const struct conf_row *, const void *place, struct buf *to);
+void conf_value_print_default(const struct conf_row *, struct buf *to);
 /* As it may stand in a file. */
 
 void conf_list_add(struct conf_list *, const char *item);

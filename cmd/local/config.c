@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice config: settings in force, or by default; and the texts that are made from their table. */
-#include "base/conf_value.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char usage[] =
 	"usage: sluice config [-c FILE] [-d] [NAME...]\n"
@@ -25,71 +23,15 @@ static const struct option longs[] = {
 	OPTIONS_COMMON,
 };
 
-static void put_default(const struct conf_row *row, struct buf *to)
-{
-	union {
-		int64_t number;
-		char *text;
-		struct conf_list list;
-		struct conf_rate rate;
-		struct conf_feedback feedback;
-	} place;
-	memset(&place, 0, sizeof place);
-	conf_value_default(row, &place);
-	conf_value_print(row, &place, to);
-	conf_value_free(row, &place);
-}
+typedef bool print_fn(const struct conf *, const char *name, struct buf *to);
 
-static bool is_section(const char *name)
-{
-	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++)
-		if (strcmp(name, conf_sections[kind].name) == 0)
-			return true;
-	return false;
-}
-
-/* Is the row named: SECTION.NAME, the section, or the last part? NULL: all are. */
-static bool is_named(const struct conf_section *s, const struct conf_row *row, const char *name)
-{
-	size_t len = strlen(s->name);
-	if (!name || strcmp(name, s->name) == 0)
-		return true;
-	if (strncmp(name, s->name, len) == 0 && name[len] == '.')
-		return strcmp(name + len + 1, row->name) == 0;
-	return strcmp(name, row->name) == 0 && !is_section(name);
-}
-
-/* Of sections of which there is none by default. */
-static bool print_untitled(const struct conf *conf, const char *name, struct buf *to)
-{
-	bool found = false;
-	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
-		const struct conf_section *s = &conf_sections[kind];
-		for (int i = 0; i < s->nrow && conf_count(conf, (enum conf_kind)kind) == 0; i++) {
-			if (!is_named(s, &s->row[i], name))
-				continue;
-			found = true;
-			buf_printf(to, "%s.%s = ", s->name, s->row[i].name);
-			put_default(&s->row[i], to);
-			buf_puts(to, "\n");
-		}
-	}
-	return found;
-}
-
-static bool print_settings(const struct conf *conf, bool defaults, const char *name, struct buf *to)
-{
-	bool found = conf_print(conf, name, to);
-	return (defaults && print_untitled(conf, name, to)) || found;
-}
-
-static int print_named(const struct conf *conf, bool defaults, int n, char **name, struct buf *to)
+static int print_named(const struct conf *conf, print_fn *print, int n, char **name, struct buf *to)
 {
 	int status = STATUS_DONE;
 	if (n == 0)
-		print_settings(conf, defaults, NULL, to);
+		print(conf, NULL, to);
 	for (int i = 0; i < n; i++) {
-		if (!print_settings(conf, defaults, name[i], to)) {
+		if (!print(conf, name[i], to)) {
 			fprintf(stderr, "sluice: no setting is named %s\n", name[i]);
 			status = STATUS_REFUSED;
 		}
@@ -118,7 +60,8 @@ int cmd_config(int argc, char **argv)
 		conf_manual(&out);
 	} else {
 		struct conf *conf = defaults ? conf_defaults() : options_conf(&o);
-		status = conf ? print_named(conf, defaults, argc - optind, argv + optind, &out)
+		print_fn *print = defaults ? conf_print_default : conf_print;
+		status = conf ? print_named(conf, print, argc - optind, argv + optind, &out)
 			      : STATUS_REFUSED;
 		conf_unref(conf);
 	}
