@@ -18,6 +18,7 @@
 #include "base/tls_verify.h"
 #include "base/trust_anchor.h"
 
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>

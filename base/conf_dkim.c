@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -38,7 +38,7 @@
 #include "base/loop.h"
 #include "base/resolve.h"
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 
 enum { STREAM_IN_MAX = 32 << 10, STREAM_LOW = 32 << 10 }; /* bytes */
@@ -55,6 +55,7 @@ enum stream_event {
 };
 
 struct stream;
+struct ssl_session_st; /* SSL_SESSION */
 
 struct stream *stream_accepted(struct loop *, int fd, void (*event)(void *owner, enum stream_event),
 			       void *owner);
@@ -99,7 +100,7 @@ void stream_deadline(struct stream *, int64_t delay_ms);
 /* STREAM_TIMEOUT after delay_ms from now, once; 0 stops it. */
 
 void stream_start_tls(struct stream *, SSL_CTX *, bool server, const char *sni,
-		      SSL_SESSION *resume);
+		      struct ssl_session_st *resume);
 /* Begin the handshake. sni and resume may be NULL (client side only). s->out must have been flushed
  * out completely (server: the 220) - what is left is sent first. Bytes in s->in are a bug: it
  * asserts. */

@@ -14,6 +14,8 @@
 #include "base/magic.h"
 #include "base/stream.h"
 
+#include <openssl/types.h>
+
 #define STREAM_TO(state) (1U << STREAM_##state)
 
 /* S(state, states that may follow)
@@ -78,7 +80,8 @@ enum stream_io stream_write(struct stream *, const void *from, size_t len, size_
 enum stream_io stream_handshake(struct stream *);
 /* One attempt. FAILED has called stream_fail(). */
 
-bool stream_make_ssl(struct stream *, SSL_CTX *, bool server, const char *sni, SSL_SESSION *resume);
+bool stream_make_ssl(struct stream *, SSL_CTX *, bool server, const char *sni,
+		     struct ssl_session_st *resume);
 void stream_shut(struct stream *);
 /* close_notify if there is TLS, then no more is sent. */
 

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 

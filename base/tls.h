@@ -10,7 +10,7 @@
 
 #include "base/conf.h"
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 
 SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc,

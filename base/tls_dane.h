@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "base/resolve.h"
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
 #ifndef BASE_TLS_KEYS_H
 #define BASE_TLS_KEYS_H
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 
 void tls_keys_prepare(void);

@@ -11,6 +11,7 @@
 #include "cluster/resp.h"
 
 #include <assert.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

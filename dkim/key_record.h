@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-#include <openssl/evp.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 
 void key_record_text(EVP_PKEY *, struct buf *to); /* appends "v=DKIM1; k=rsa; p=..." */

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,8 @@
 #include "base/tables.h"
 #include "base/users.h"
 
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>

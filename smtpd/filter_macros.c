@@ -7,6 +7,7 @@
 #include "base/mailaddr.h"
 #include "smtpd/reception.h"
 
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <string.h>
 

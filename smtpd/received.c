@@ -6,6 +6,7 @@
 #include "base/datetime.h"
 #include "smtpd/reception.h"
 
+#include <openssl/ssl.h>
 #include <stdarg.h>
 #include <string.h>
 

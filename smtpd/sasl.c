@@ -6,6 +6,7 @@
 #include "base/users.h"
 
 #include <gsasl.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

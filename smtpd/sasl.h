@@ -20,7 +20,7 @@
 #include "base/mechanism.h"
 #include "base/tables.h"
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 enum sasl_outcome { SASL_CHALLENGE, SASL_PASSWORD, SASL_DONE, SASL_WRONG, SASL_MALFORMED };
 

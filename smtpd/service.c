@@ -5,6 +5,7 @@
 #include "base/refs.h"
 #include "base/tls_certificates.h"
 
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 

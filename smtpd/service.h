@@ -12,7 +12,7 @@
 #include "base/conf.h"
 #include "base/netlist.h"
 
-#include <openssl/ssl.h>
+#include <openssl/types.h>
 
 struct service {
 	atomic_int refs;

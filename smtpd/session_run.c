@@ -17,6 +17,7 @@
 #include "smtpd/session_read.h"
 
 #include <assert.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 

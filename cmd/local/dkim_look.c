@@ -9,6 +9,7 @@
 #include "dkim/key_record.h"
 #include "dns/dns.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

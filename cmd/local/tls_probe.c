@@ -10,6 +10,7 @@
 #include "cmd/maildrop/submit_talk.h"
 
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>

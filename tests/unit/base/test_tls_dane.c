@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/tls.h"
 
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <setjmp.h>
 #include <stdarg.h>

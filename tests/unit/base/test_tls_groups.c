@@ -6,6 +6,7 @@
 #include "base/tls_groups.h"
 
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "dkim/key_record.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
