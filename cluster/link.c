@@ -70,6 +70,7 @@ struct link {
 	unsigned tries;
 	bool said_away, said_ready;
 	bool written;	  /* on the present connection: it was asked to, and has answered */
+	int64_t asked_ms; /* steady clock: the last question that opens it was asked then */
 	int64_t ready_ms; /* steady clock: since then */
 	char *since;
 };
@@ -270,6 +271,7 @@ static void on_ready(void *owner, struct wire *w)
 		subscribe_channels(l);
 	else
 		write_since(l);
+	l->asked_ms = clock_steady_ms();
 	become_ready(l);
 }
 
@@ -347,6 +349,10 @@ static void close_link(struct link *l, const char *why)
 static bool is_silent(const struct link *l, int64_t now_ms)
 {
 	struct list *first = list_first(&l->fifo);
+	/* Until then each wire has a deadline of its own. */
+	if (l->state == LINK_OPENING)
+		return wire_ready(l->commands) && wire_ready(l->ears) &&
+		       now_ms - l->asked_ms >= l->c->redis_timeout;
 	return (first && now_ms - list_entry(first, struct awaited, in_fifo)->sent_ms >=
 				 l->c->redis_timeout) ||
 	       (l->ear_silent && now_ms - l->ear_pinged_ms >= l->c->redis_timeout);
@@ -374,11 +380,11 @@ static void on_tick(void *owner)
 	magic_check(l, LINK_MAGIC);
 	int64_t wait_ms = l->c->redis_timeout / 4 + 1;
 	loop_timer_in(l->loop, &l->tick, wait_ms < TICK_MOST_MS ? wait_ms : TICK_MOST_MS);
-	if (l->state != LINK_READY)
+	if (l->state != LINK_READY && l->state != LINK_OPENING)
 		return;
 	if (is_silent(l, now_ms))
 		close_link(l, "it does not answer");
-	else
+	else if (l->state == LINK_READY)
 		ping_server(l, now_ms);
 }
 

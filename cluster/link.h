@@ -9,10 +9,10 @@
  *
  * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write and did not
  * say that it can't serve now (LOADING, READONLY, MASTERDOWN): what it writes is PREFIX since, when its data began, by its
- * clock in milliseconds. It is away when one of them ends, when an answer takes longer than cluster.redis_timeout, or when Redis
- * says that later. Which of the two it is, is said in the log once each ("cluster", state, reason), counted, and told to
- * those who watch. Nothing is kept for a Redis that is away: what was awaited is answered by NULL, and what
- * is sent then is refused at once. After a NULL nobody knows whether the command was carried out.
+ * clock in milliseconds. It is away when one of them ends, when an answer takes longer than cluster.redis_timeout, be it one
+ * that opens the link, or when Redis says that later. Which of the two it is, is said in the log once each ("cluster", state,
+ * reason), counted, and told to those who watch. Nothing is kept for a Redis that is away: what was awaited is answered
+ * by NULL, and what is sent then is refused at once. After a NULL nobody knows whether the command was carried out.
  *
  * Commands are carried out in the order in which they were sent; only a script that Redis did not know is sent once
  * more, and comes later.
