@@ -69,14 +69,37 @@ struct link {
 	int64_t rest_ms;
 	unsigned tries;
 	bool said_away, said_ready;
-	bool written;	  /* on the present connection: it was asked to, and has answered */
-	int64_t asked_ms; /* steady clock: the last question that opens it was asked then */
-	int64_t ready_ms; /* steady clock: since then */
-	char *since;
+	bool written;	       /* on the present connection: it was asked to, and has answered */
+	int64_t asked_ms;      /* steady clock: the last question that opens it was asked then */
+	int64_t ready_ms;      /* steady clock: since then */
+	char *since, *passing; /* keys */
+	struct link_script write_since;
 };
 
-/* KEYS: since. It is written in any case: that shows whether it can be. */
+/* How Redis says that its user may not: of a command, and of one in a script (from 7.2 on, and before). */
+#define DENIED "NOPERM"
+#define DENIED_IN_SCRIPT "ACL failure in script"
+#define DENIED_IN_SCRIPT_ONCE "user executing the script"
+
+/* KEYS: since, and one that is made and gone. Since is written in any case: that shows whether it can be. Before that
+ * whatever our commands and scripts use is used once, so that a right that the user lacks is missed here, and not each
+ * time that somebody needs it: an error that begins with DENIED. Other errors of these don't count. */
 const char link_since_script[] =
+	"local uses = {{'TIME'}, {'SET', KEYS[2], '', 'PX', '1000'}, {'GET', KEYS[2]},\n"
+	"  {'TYPE', KEYS[2]}, {'HSET', KEYS[2], 'a', '1'}, {'HSETNX', KEYS[2], 'a', '1'},\n"
+	"  {'HINCRBY', KEYS[2], 'a', '1'}, {'HGET', KEYS[2], 'a'}, {'HMGET', KEYS[2], 'a'},\n"
+	"  {'HGETALL', KEYS[2]}, {'HLEN', KEYS[2]}, {'HEXISTS', KEYS[2], 'a'},\n"
+	"  {'HDEL', KEYS[2], 'a'}, {'PEXPIRE', KEYS[2], '1000'}, {'DEL', KEYS[2]},\n"
+	"  {'SCAN', '0', 'COUNT', '1'}, {'PUBLISH', KEYS[2], ''}}\n"
+	"for i = 1, #uses do\n"
+	"  local got = redis.pcall(unpack(uses[i]))\n"
+	"  local why = type(got) == 'table' and got.err or ''\n"
+	"  if string.find(why, '" DENIED "', 1, true) or\n"
+	"    string.find(why, '" DENIED_IN_SCRIPT "', 1, true) or\n"
+	"    string.find(why, '" DENIED_IN_SCRIPT_ONCE "', 1, true) then\n"
+	"    return redis.error_reply('" DENIED " ' .. uses[i][1] .. ': ' .. why)\n"
+	"  end\n"
+	"end\n"
 	"local t = redis.call('TIME')\n"
 	"local now_ms = t[1] * 1000 + math.floor(t[2] / 1000)\n" LINK_LUA_SINCE(
 		"KEYS[1]") "redis.call('SET', KEYS[1], string.format('%.0f', since))\n"
@@ -158,7 +181,9 @@ static bool has_prefix(const char *text, const char *with)
 static bool can_not_serve(const char *error)
 {
 	return has_prefix(error, "LOADING") || has_prefix(error, "MASTERDOWN") ||
-	       has_prefix(error, "NOAUTH") || strstr(error, "READONLY");
+	       has_prefix(error, "NOAUTH") || has_prefix(error, DENIED) ||
+	       strstr(error, "READONLY") || strstr(error, DENIED_IN_SCRIPT) ||
+	       strstr(error, DENIED_IN_SCRIPT_ONCE);
 }
 
 static void become_ready(struct link *l)
@@ -172,10 +197,22 @@ static void become_ready(struct link *l)
 	tell_watchers(l, true);
 }
 
+static void write_since(struct link *l, const char *verb, const char *script)
+{
+	const char *arg[] = {verb, script, "2", l->since, l->passing};
+	resp_put(wire_out(l->commands), 5, arg, NULL);
+	wire_flush(l->commands);
+	l->asked_ms = clock_steady_ms();
+}
+
 /* Whether it has room is another matter. */
 static void hear_whether_it_writes(struct link *l, struct wire *w, const redisReply *reply)
 {
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	if (has_prefix(error, "NOSCRIPT")) {
+		write_since(l, "EVAL", l->write_since.text);
+		return;
+	}
 	l->written = !can_not_serve(error);
 	if (l->written)
 		become_ready(l);
@@ -254,13 +291,7 @@ static void subscribe_channels(struct link *l)
 	if (l->nchannel > 0)
 		resp_put(wire_out(l->ears), l->nchannel + 1, arg, NULL);
 	wire_flush(l->ears);
-}
-
-static void write_since(struct link *l)
-{
-	const char *arg[] = {"EVAL", link_since_script, "1", l->since};
-	resp_put(wire_out(l->commands), 4, arg, NULL);
-	wire_flush(l->commands);
+	l->asked_ms = clock_steady_ms();
 }
 
 static void on_ready(void *owner, struct wire *w)
@@ -270,8 +301,7 @@ static void on_ready(void *owner, struct wire *w)
 	if (w == l->ears)
 		subscribe_channels(l);
 	else
-		write_since(l);
-	l->asked_ms = clock_steady_ms();
+		write_since(l, "EVALSHA", l->write_since.sha);
 	become_ready(l);
 }
 
@@ -401,6 +431,8 @@ struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
 	assert(good);
 	(void)good;
 	l->since = mem_printf("%ssince", l->c->redis_prefix);
+	l->passing = mem_printf("%spassing", l->c->redis_prefix);
+	link_script_init(&l->write_since, link_since_script);
 	list_init(&l->fifo);
 	timer_init(&l->rest, connect_link, l);
 	timer_init(&l->tick, on_tick, l);
@@ -441,6 +473,7 @@ void link_free(struct link **lp)
 		free(l->channel[i].name);
 	free(l->host);
 	free(l->since);
+	free(l->passing);
 	conf_unref(l->conf);
 	magic_clear(l);
 	free(l);

@@ -7,12 +7,13 @@
  *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 5 s, with jitter; from 100 ms on again
  *						once it was ready for LINK_STEADY_MS
  *
- * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write and did not
- * say that it can't serve now (LOADING, READONLY, MASTERDOWN): what it writes is PREFIX since, when its data began, by its
- * clock in milliseconds. It is away when one of them ends, when an answer takes longer than cluster.redis_timeout, be it one
- * that opens the link, or when Redis says that later. Which of the two it is, is said in the log once each ("cluster", state,
- * reason), counted, and told to those who watch. Nothing is kept for a Redis that is away: what was awaited is answered
- * by NULL, and what is sent then is refused at once. After a NULL nobody knows whether the command was carried out.
+ * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write, and to do whatever
+ * else we use, and did not say that it can't serve now (LOADING, READONLY, MASTERDOWN) or that our user may not (NOPERM): what
+ * it writes is PREFIX since, when its data began, by its clock in milliseconds. It is away when one of them ends, when an
+ * answer takes longer than cluster.redis_timeout, be it one that opens the link, or when Redis says that later. Which of
+ * the two it is, is said in the log once each ("cluster", state, reason), counted, and told to those who watch. Nothing is
+ * kept for a Redis that is away: what was awaited is answered by NULL, and what is sent then is refused at once. After a
+ * NULL nobody knows whether the command was carried out.
  *
  * Commands are carried out in the order in which they were sent; only a script that Redis did not know is sent once
  * more, and comes later.
@@ -74,7 +75,8 @@ const char *link_prefix(const struct link *); /* of all keys and channels */
 const char *link_since(const struct link *);  /* the name of that key */
 
 extern const char link_since_script[];
-/* KEYS: of it. Returns 1. */
+/* KEYS: of it, and PREFIX passing, which is made and gone. Returns 1; an error that begins with NOPERM and names a command: the
+ * user may not use it, or not with these keys. Scripts that use another command name it there, too. */
 
 /* Part of a script, behind a local now_ms: the local since, which is now if it is not there or makes no sense. */
 #define LINK_LUA_SINCE(key)                                                                        \

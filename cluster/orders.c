@@ -16,9 +16,7 @@
 
 enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, MARK_MAX = 12, ORDER_NAME_MAX = 4095 };
 
-/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be, a mark, the time. Of
- * the marks the last hundreds stay. */
-static const char give_script[] =
+const char orders_give_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local most = tonumber(ARGV[6])\n"
@@ -265,7 +263,7 @@ struct orders *orders_new(struct link *link, const char *node, struct loop *main
 	o->node = mem_strdup(node);
 	o->key = mem_printf("%sorders", link_prefix(link));
 	o->channel = mem_printf("%snews", link_prefix(link));
-	link_script_init(&o->give, give_script);
+	link_script_init(&o->give, orders_give_script);
 	link_hear(link, "news", on_published, o);
 	link_watch(link, on_change, o);
 	return o;

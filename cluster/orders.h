@@ -34,4 +34,8 @@ void orders_free(struct orders **);
 
 void orders_give(struct orders *, struct cluster_order *);
 
+extern const char orders_give_script[];
+/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be, a mark, the time. Of
+ * the marks the last hundreds stay. */
+
 #endif

@@ -6,6 +6,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/facts.h"
+#include "cluster/lease.h"
+#include "cluster/orders.h"
+#include "cluster/reserve.h"
 #include "cluster/resp.h"
 #include "sim/model_redis.h"
 #include "tests/unit/base/sanitized.h"
@@ -22,24 +25,24 @@ enum { NODES = 9, MANY = 40, ROUNDS = SANITIZED ? 600 : 3000 };
 
 static char folder[] = "/tmp/test_scripts.XXXXXX";
 static pid_t redis;
+static char socket_[sizeof folder + 8];
 static redisContext *to;
 
 static int start(void **state)
 {
-	char socket[sizeof folder + 8];
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(socket, sizeof socket, "%s/s", folder);
+	snprintf(socket_, sizeof socket_, "%s/s", folder);
 	redis = fork();
 	if (redis == 0) {
 		execl("build/peers/bin/redis-server", "redis-server", "--port", "0", "--unixsocket",
-		      socket, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
+		      socket_, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < 3000 && (!to || to->err); i++) {
 		redisFree(to);
 		usleep(10000);
-		to = redisConnectUnix(socket);
+		to = redisConnectUnix(socket_);
 	}
 	assert_int_equal(to->err, 0);
 	freeReplyObject(redisCommand(to, "SET since 1"));
@@ -364,6 +367,65 @@ static void whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard(
 	assert_int_equal(fact_eval("late", now_ms), 0);
 }
 
+static redisReply *open_as(redisContext *user)
+{
+	redisReply *r = redisCommand(user, "EVAL %s 2 since passing", link_since_script);
+	assert_non_null(r);
+	return r;
+}
+
+/* The user must not have this: the opening says so. */
+static void assert_missed(redisContext *user, const char *command)
+{
+	char *lacks = mem_printf("ACL SETUSER user -%s", command);
+	char *says = mem_printf("NOPERM %s: ", command);
+	say(lacks);
+	redisReply *r = open_as(user);
+	assert_int_equal(r->type, REDIS_REPLY_ERROR);
+	if (strncmp(r->str, says, strlen(says)) != 0)
+		fail_msg("without %s: %s", command, r->str);
+	freeReplyObject(r);
+	say("ACL SETUSER user +@all");
+	free(lacks);
+	free(says);
+}
+
+static int miss_each_of(redisContext *user, const char *script)
+{
+	char command[16];
+	int n = 0;
+	for (const char *at = script; (at = strstr(at, "call('")) != NULL; n++) {
+		at += strlen("call('");
+		snprintf(command, sizeof command, "%.*s", (int)strcspn(at, "'"), at);
+		assert_missed(user, command);
+	}
+	return n;
+}
+
+static void a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens(void **state)
+{
+	static const char *const scripts[] = {
+		facts_script,	   lease_script,       reserve_script,	  nodes_beat_script,
+		nodes_look_script, orders_give_script, link_since_script,
+	};
+	static const char *const commands[] = {"SCAN", "HGETALL", "SET", "PUBLISH"};
+	redisContext *user = redisConnectUnix(socket_);
+	(void)state;
+	say("ACL SETUSER user on nopass ~* &* +@all");
+	freeReplyObject(redisCommand(user, "AUTH user any"));
+	redisReply *r = open_as(user);
+	assert_int_equal(r->type, REDIS_REPLY_INTEGER);
+	freeReplyObject(r);
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+		assert_true(miss_each_of(user, scripts[i]) > 0);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		assert_missed(user, commands[i]);
+	r = redisCommand(to, "EXISTS passing");
+	assert_int_equal(r->integer, 0);
+	freeReplyObject(r);
+	redisFree(user);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +441,7 @@ int main(void)
 		cmocka_unit_test(what_all_had_had_is_told_to_a_redis_that_has_lost_it),
 		cmocka_unit_test(
 			whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard),
+		cmocka_unit_test(a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }
