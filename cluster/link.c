@@ -12,6 +12,7 @@
 #include "cluster/wire.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,8 @@ struct link {
 	int64_t ready_ms;      /* steady clock: since then */
 	char *since, *passing; /* keys */
 	struct link_script write_since;
+	struct link_mark mark; /* key NULL: none yet */
+	bool tells_again;
 };
 
 /* How Redis says that its user may not: of a command, and of one in a script (from 7.2 on, and before). */
@@ -81,7 +84,7 @@ struct link {
 #define DENIED_IN_SCRIPT "ACL failure in script"
 #define DENIED_IN_SCRIPT_ONCE "user executing the script"
 
-/* KEYS: since, and one that is made and gone. Since is written in any case: that shows whether it can be. Before that
+/* KEYS: since, one that is made and gone, and the mark's hash. ARGV: its field, its number. Since is written in any case: that shows whether it can be. Before that
  * whatever our commands and scripts use is used once, so that a right that the user lacks is missed here, and not each
  * time that somebody needs it: an error that begins with DENIED. Other errors of these don't count. */
 const char link_since_script[] =
@@ -102,7 +105,10 @@ const char link_since_script[] =
 	"end\n"
 	"local t = redis.call('TIME')\n"
 	"local now_ms = t[1] * 1000 + math.floor(t[2] / 1000)\n" LINK_LUA_SINCE(
-		"KEYS[1]") "redis.call('SET', KEYS[1], string.format('%.0f', since))\n"
+		"KEYS[1]") "local row = redis.pcall('HGET', KEYS[3], ARGV[1])\n"
+			   "row = type(row) == 'string' and string.match(row, '^%d+') or '0'\n"
+			   "if tonumber(row) < tonumber(ARGV[2]) then since = now_ms end\n"
+			   "redis.call('SET', KEYS[1], string.format('%.0f', since))\n"
 			   "return 1\n";
 
 static void close_link(struct link *, const char *why);
@@ -199,8 +205,18 @@ static void become_ready(struct link *l)
 
 static void write_since(struct link *l, const char *verb, const char *script)
 {
-	const char *arg[] = {verb, script, "2", l->since, l->passing};
-	resp_put(wire_out(l->commands), 5, arg, NULL);
+	const struct link_mark *m = &l->mark;
+	char at[24];
+	snprintf(at, sizeof at, "%" PRId64, m->at);
+	const char *arg[] = {verb,
+			     script,
+			     "3",
+			     l->since,
+			     l->passing,
+			     m->key ? m->key : l->passing,
+			     m->key ? m->field : "",
+			     at};
+	resp_put(wire_out(l->commands), 8, arg, NULL);
 	wire_flush(l->commands);
 	l->asked_ms = clock_steady_ms();
 }
@@ -320,7 +336,7 @@ static void open_wires(struct link *l, union address *to)
 	address_set_port(to, l->port);
 	move_to(l, LINK_OPENING);
 	l->nsubscribed = 0;
-	l->written = false;
+	l->written = l->tells_again = false;
 	l->ear_silent = false;
 	l->pinged_ms = l->ear_pinged_ms = clock_steady_ms();
 	l->commands = wire_open(l->loop, l->c, l->host, to, l->far, &hooks, l);
@@ -403,6 +419,12 @@ static void ping_server(struct link *l, int64_t now_ms)
 	}
 }
 
+static void tell_again(struct link *l)
+{
+	l->tells_again = false;
+	tell_watchers(l, true);
+}
+
 static void on_tick(void *owner)
 {
 	struct link *l = owner;
@@ -416,6 +438,8 @@ static void on_tick(void *owner)
 		close_link(l, "it does not answer");
 	else if (l->state == LINK_READY)
 		ping_server(l, now_ms);
+	if (l->state == LINK_READY && l->tells_again)
+		tell_again(l);
 }
 
 struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
@@ -496,6 +520,18 @@ void link_watch(struct link *l, void (*changed)(void *owner, bool ready), void *
 bool link_ready(const struct link *l)
 {
 	return l->state == LINK_READY;
+}
+
+void link_mark(struct link *l, const struct link_mark *mark)
+{
+	assert(loop_is_ours(l->loop));
+	l->mark = *mark;
+}
+
+void link_tell_again(struct link *l)
+{
+	assert(loop_is_ours(l->loop));
+	l->tells_again = true;
 }
 
 const char *link_prefix(const struct link *l)

@@ -74,8 +74,20 @@ bool link_ready(const struct link *);
 const char *link_prefix(const struct link *); /* of all keys and channels */
 const char *link_since(const struct link *);  /* the name of that key */
 
+/* Something that we write again and again, each time with a larger number. */
+struct link_mark {
+	const char *key, *field; /* of a hash; both stay */
+	int64_t at;		 /* what is there begins with this number, or a larger one */
+};
+
+void link_mark(struct link *, const struct link_mark *);
+/* Redis has that. Where it has not when it is reached the next time, it has come back with older data: its since is then, anew. */
+
+void link_tell_again(struct link *);
+/* Redis has lost data, and is there: soon those who watch are told once more that it is ready. */
+
 extern const char link_since_script[];
-/* KEYS: of it, and PREFIX passing, which is made and gone. Returns 1; an error that begins with NOPERM and names a command: the
+/* KEYS: of it, PREFIX passing, which is made and gone, and the mark's hash. ARGV: its field, its number. Returns 1; an error that begins with NOPERM and names a command: the
  * user may not use it, or not with these keys. Scripts that use another command name it there, too. */
 
 /* Part of a script, behind a local now_ms: the local since, which is now if it is not there or makes no sense. */

@@ -62,6 +62,7 @@ struct nodes {
 	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
 	int64_t many_ms; /* steady clock: as many as alive were there last, or Redis had just come */
 	int others; /* heartbeats in a row before which another process had been there by our name */
+	int64_t beat_ms; /* Redis' clock: a beat of this connection's was there then; 0: not known */
 	bool beating, looking; /* a script is under way */
 	bool full;
 };
@@ -92,6 +93,16 @@ static void see_whether_alone(struct nodes *n, const char *before)
 			  NULL);
 }
 
+/* Where the beat before this one is not there any more, nor a later one, somebody has emptied it. */
+static void see_whether_lost(struct nodes *n, const char *before)
+{
+	int64_t at_ms = strtoll(before, NULL, 10);
+	if (at_ms < n->beat_ms)
+		link_tell_again(n->link);
+	n->beat_ms = at_ms;
+	link_mark(n->link, &(struct link_mark){n->key, n->self.name, at_ms});
+}
+
 static void on_beat(void *owner, const redisReply *reply)
 {
 	struct nodes *n = owner;
@@ -100,8 +111,10 @@ static void on_beat(void *owner, const redisReply *reply)
 	if (!reply)
 		return;
 	see_whether_full(n, reply);
-	if (reply->type == REDIS_REPLY_STRING)
-		see_whether_alone(n, reply->str);
+	if (reply->type != REDIS_REPLY_STRING)
+		return;
+	see_whether_alone(n, reply->str);
+	see_whether_lost(n, reply->str);
 }
 
 static void count_self(struct nodes *n)
@@ -312,6 +325,7 @@ static void on_change(void *owner, bool ready)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
+	n->beat_ms = 0;
 	if (!ready || n->alive <= 2 * LOOKS_A_SECOND)
 		n->beats = 0;
 	if (!ready)

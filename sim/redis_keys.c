@@ -330,7 +330,7 @@ struct work {
 static const struct work works[] = {
 	{NULL, 2, REDIS_LEASE, do_lease}, {NULL, 2, REDIS_RESERVE, do_reserve},
 	{NULL, 2, REDIS_FACT, do_fact},	  {NULL, 1, REDIS_BEAT, do_beat},
-	{NULL, 1, REDIS_LOOK, do_look},	  {NULL, 2, REDIS_OTHER, do_since},
+	{NULL, 1, REDIS_LOOK, do_look},	  {NULL, 3, REDIS_OTHER, do_since},
 	{"SET", 0, REDIS_PROBE, do_set},  {"HGETALL", 0, REDIS_READ, do_hgetall},
 	{"SCAN", 0, REDIS_READ, do_scan}, {"PING", 0, REDIS_PING, do_ping},
 };

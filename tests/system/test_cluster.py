@@ -316,6 +316,24 @@ def test_orders_that_redis_has_lost_are_missed_when_it_is_back(lab, redis):
     assert not beta.events("cluster", state="lost")[1:]
 
 
+def test_what_is_lost_under_a_standing_connection_is_told_again_and_missed(lab, redis):
+    port = free_port()
+    alpha, beta = [lab.relay(config_of(name, redis, port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    alpha.send()
+    alpha.wait_event("host", state="out")
+    order(alpha, "dest", "suspend", "one.test", "--cluster")
+    wait_suspended(beta, "one.test")
+    wait_beats(redis, "alpha", "beta")
+    assert redis.ask("FLUSHALL") == "+OK"
+    for relay in (alpha, beta):
+        relay.wait_event("cluster", state="lost")
+    wait_until(lambda: redis.keys("sluice:host:*"), what="the host that is out")
+    wait_beats(redis, "alpha", "beta")
+    assert [len(relay.events("cluster", state="lost")) for relay in (alpha, beta)] == [1, 1]
+    assert not alpha.events("cluster", state="away")
+
+
 def nodes(relay):
     """Return what `sluice node list` says, by name."""
     done = relay.command("node", "list", "--json")

@@ -188,3 +188,25 @@ def test_what_a_login_and_a_client_may_send_they_may_send_to_all_together(lab, r
     assert sum(hasty.passed(relays, "bob")) <= 150
     passed = hasty.passed(relays, "joe")
     assert 300 <= sum(passed) <= 450, passed
+
+
+def test_what_a_login_has_sent_is_known_to_a_redis_that_comes_back_with_older_data(lab, redis):
+    sink = lab.sink()
+    users = lab.folder("users") / "users"
+    assert sasl.passwd(users, "user", "secret").returncode == 0
+    config = _config("alpha", redis, sink)
+    config.extra += 'limit "login" { messages = "30/h" }\n'
+    config.listeners["logins"] = {"tls": "none", "auth": True, "error_limit": 0, "junk_command_limit": 0}
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
+    alpha = lab.relay(config)
+    alpha.wait_event("cluster", state="ready")
+    wait_until(lambda: redis.value("HGET", "sluice:nodes", "alpha"), what="a heartbeat")
+    assert redis.ask("SAVE") == "+OK"
+    assert hasty.passed([alpha], "user", "logins") == [30]
+    for _ in range(3):  # so that it is told, and answered
+        before = redis.value("HGET", "sluice:nodes", "alpha")
+        wait_until(lambda row=before: redis.value("HGET", "sluice:nodes", "alpha") != row, what="a heartbeat")
+    redis.kill()
+    redis.start()
+    alpha.wait_event("cluster", state="ready", count=2)
+    assert hasty.passed([alpha], "user", "logins") == [0]

@@ -369,7 +369,7 @@ static void whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard(
 
 static redisReply *open_as(redisContext *user)
 {
-	redisReply *r = redisCommand(user, "EVAL %s 2 since passing", link_since_script);
+	redisReply *r = redisCommand(user, "EVAL %s 3 since passing nodes a 0", link_since_script);
 	assert_non_null(r);
 	return r;
 }
@@ -424,6 +424,36 @@ static void a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens(vo
 	assert_int_equal(r->integer, 0);
 	freeReplyObject(r);
 	redisFree(user);
+}
+
+static int64_t since_after(const char *mark)
+{
+	freeReplyObject(
+		redisCommand(to, "EVAL %s 3 since passing rows a %s", link_since_script, mark));
+	redisReply *r = redisCommand(to, "GET since");
+	int64_t since = strtoll(r->str, NULL, 10);
+	freeReplyObject(r);
+	return since;
+}
+
+static void older_data_are_young_data(void **state)
+{
+	(void)state;
+	say("SET since 1");
+	assert_int_equal(since_after("0"), 1);
+	say("HSET rows a 200\ttext");
+	assert_int_equal(since_after("200"), 1);
+	assert_int_equal(since_after("100"), 1);
+	assert_true(since_after("201") > 1);
+	say("SET since 1");
+	say("DEL rows");
+	assert_true(since_after("200") > 1);
+	say("SET since 1");
+	say("SET rows nonsense");
+	assert_true(since_after("200") > 1);
+	say("SET since 1");
+	assert_int_equal(since_after("0"), 1);
+	say("DEL rows");
 }
 
 int main(void)
