@@ -17,7 +17,12 @@
 #include <string.h>
 
 /* Each look at all nodes costs Redis as much as there are: so many a second they all together take. */
-enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */, LOOKS_A_SECOND = 50 };
+enum {
+	NODES_MAGIC = 0x6e6f6465,
+	LOOK_EVERY = 2 /* heartbeats */,
+	LOOKS_A_SECOND = 50,
+	WELL_BEATS = 5
+};
 
 /* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
 const char nodes_beat_script[] =
@@ -65,14 +70,19 @@ struct nodes {
 	int64_t beat_ms; /* Redis' clock: a beat of this connection's was there then; 0: not known */
 	bool beating, looking; /* a script is under way */
 	bool full;
+	int well; /* heartbeats in a row that were not refused for that */
 };
 
-/* Is a write refused for want of memory, or of room on its disk? */
+/* Is a write refused for want of memory, or of room on its disk? At the edge of it some are and some are not, as keys expire: that
+ * it is over is believed after some heartbeats. */
 static void see_whether_full(struct nodes *n, const redisReply *reply)
 {
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
 	bool full = strstr(error, "OOM") || strstr(error, "MISCONF");
-	if (full == n->full || (*error && !full))
+	if (*error && !full)
+		return;
+	n->well = full ? 0 : n->well + 1;
+	if (full == n->full || (n->full && n->well < WELL_BEATS))
 		return;
 	n->full = full;
 	metrics_add(METRIC_cluster_full, full ? 1 : -1);

@@ -8,8 +8,8 @@
  * A node that has not been seen for NODE_GONE_MS is gone; one that has been gone for a week is forgotten. More than
  * NODES_MAX are not looked at.
  *
- * The heartbeat is a write, so it is what finds out that Redis is full, its memory or its disk: that is said once, and once when it is not
- * any more. It also finds out when two nodes have one name, which is said, too; and, since it is told what stood there before,
+ * The heartbeat is a write, so it is what finds out that Redis is full, its memory or its disk: that is said once, and once when it has
+ * not been for a while. It also finds out when two nodes have one name, which is said, too; and, since it is told what stood there before,
  * that Redis has lost data, under a standing connection or while it was away.
  *
  * OWNERSHIP  One of a cluster.

@@ -2,6 +2,7 @@
 """cluster { redis }: a Redis that is reached, and yet does not serve: it says nothing, or too late, or that it may not."""
 
 import contextlib
+import json
 
 import pytest
 
@@ -148,3 +149,25 @@ def test_a_right_that_is_taken_away_is_missed_and_so_is_what_it_was_for(lab, red
         give_rights(redis, RIGHTS)
         relay.wait_event("cluster", state="ready", count=2)
         assert states(relay) == ["ready", "away", "ready"]
+
+
+def refused(relay):
+    """Return how many commands Redis has refused."""
+    return json.loads(relay.command("stats", "--json").stdout)['cluster_commands_total{result="refused"}']
+
+
+def test_one_at_the_edge_of_its_memory_is_full_once(lab, redis):
+    """It takes some writes, and refuses others."""
+    sink = lab.sink()
+    relay = node_at(lab, redis.port, sink)
+    relay.wait_event("cluster", state="ready")
+    redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    for _ in range(3):
+        before = refused(relay)
+        redis.ask("CONFIG", "SET", "maxmemory", "1")
+        wait_until(lambda was=before: refused(relay) > was, what="a refusal")
+        beat = redis.value("HGET", "sluice:nodes", "alpha")
+        redis.ask("CONFIG", "SET", "maxmemory", "0")
+        wait_until(lambda was=beat: redis.value("HGET", "sluice:nodes", "alpha") != was, what="a heartbeat")
+    relay.wait_event("cluster", state="ready", count=2)
+    assert states(relay) == ["ready", "full", "ready"]
