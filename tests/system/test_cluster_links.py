@@ -119,7 +119,7 @@ def test_a_user_without_a_right_has_redis_away_in_its_words_and_once(lab, redis,
     sink = lab.sink()
     give_rights(redis, *LACKS[lack])
     with contextlib.closing(Hushed(redis.port)) as way:
-        relay = node_at(lab, way.port, sink, redis_user="mail", redis_password=password)
+        relay = node_at(lab, way.port, sink, redis_timeout="1500ms", redis_user="mail", redis_password=password)
         assert relay.wait_event("cluster", state="away")["reason"].startswith("NOPERM ")
         relay.send()
         sink.wait_messages(1)
@@ -135,7 +135,7 @@ def test_a_right_that_is_taken_away_is_missed_and_so_is_what_it_was_for(lab, red
     sink = lab.sink()
     give_rights(redis, RIGHTS)
     with contextlib.closing(Hushed(redis.port)) as way:
-        relay = node_at(lab, way.port, sink, redis_user="mail", redis_password=password)
+        relay = node_at(lab, way.port, sink, redis_timeout="1500ms", redis_user="mail", redis_password=password)
         relay.wait_event("cluster", state="ready")
         give_rights(redis, *LACKS[lack])
         relay.send()
@@ -159,7 +159,7 @@ def refused(relay):
 def test_one_at_the_edge_of_its_memory_is_full_once(lab, redis):
     """It takes some writes, and refuses others."""
     sink = lab.sink()
-    relay = node_at(lab, redis.port, sink)
+    relay = node_at(lab, redis.port, sink, redis_timeout="1500ms")
     relay.wait_event("cluster", state="ready")
     redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
     for _ in range(3):
