@@ -89,7 +89,10 @@ class Nats:
         """Run them until they have a leader. Returns self."""
         for server in self.servers:
             server.start()
-        wait_until(self.ready, 60, "JetStream to be ready")
+        try:
+            wait_until(self.ready, 60, "JetStream to be ready")
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n{self.report()}") from None
         return self
 
     def ready(self):
