@@ -164,6 +164,7 @@ static void heard_server(struct session *s, void *answer)
 
 static void end_consult(struct session *s)
 {
+	socketmap_withdraw(s->worker->socketmaps, s->wait.cookie);
 	consult_free(&s->consult);
 }
 

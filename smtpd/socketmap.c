@@ -166,6 +166,15 @@ static void post_answer(struct socketmaps *m, uint64_t cookie, bool of_asker,
 	loop_post(m->loop, &a->answer.note);
 }
 
+static void free_question(struct question *q)
+{
+	assert(!q->link.next || q->link.next == &q->link);
+	free(q->name);
+	free(q->key);
+	free(q->known);
+	free(q);
+}
+
 /* The question is freed. */
 static void answer_question(struct socketmaps *m, struct question *q, enum socketmap_result result,
 			    const char *text)
@@ -174,22 +183,34 @@ static void answer_question(struct socketmaps *m, struct question *q, enum socke
 		post_answer(m, q->cookie, q->of_asker, result, text);
 	if (result != SOCKETMAP_FAILED)
 		remember_answer(m, q->known, text);
-	assert(!q->link.next || q->link.next == &q->link);
-	free(q->name);
-	free(q->key);
-	free(q->known);
-	free(q);
+	free_question(q);
+}
+
+static struct question *take_out(struct server *s, struct list *link)
+{
+	list_remove(link);
+	assert(s->nwaiting > 0);
+	s->nwaiting--;
+	return list_entry(link, struct question, link);
 }
 
 static struct question *take_waiting(struct server *s)
 {
 	struct list *first = list_first(&s->waiting);
-	if (!first)
-		return NULL;
-	list_remove(first);
-	assert(s->nwaiting > 0);
-	s->nwaiting--;
-	return list_entry(first, struct question, link);
+	return first ? take_out(s, first) : NULL;
+}
+
+/* Others wait behind what is not asked yet. The answer to what is asked is remembered. */
+static void drop_waiting(struct socketmaps *m, uint64_t cookie, bool of_asker)
+{
+	list_each (link, tmp, &m->servers) {
+		struct server *s = list_entry(link, struct server, link);
+		list_each (at, next, &s->waiting) {
+			struct question *q = list_entry(at, struct question, link);
+			if (q->cookie == cookie && q->of_asker == of_asker)
+				free_question(take_out(s, at));
+		}
+	}
 }
 
 static void log_server(const struct server *s, const char *reason)
@@ -470,6 +491,11 @@ void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const c
 	ask_server(m, n, key, cookie, false);
 }
 
+void socketmap_withdraw(struct socketmaps *m, uint64_t cookie)
+{
+	drop_waiting(m, cookie, false);
+}
+
 uint64_t socketmap_ask_for(struct socketmaps *m, const struct socketmap_name *n, const char *key,
 			   socketmap_answered *answered, void *owner)
 {
@@ -499,6 +525,7 @@ void socketmap_forget(struct socketmaps *m, uint64_t number)
 {
 	struct asker a;
 	take_asker(m, number, &a);
+	drop_waiting(m, number, true);
 }
 
 void socketmap_receive(struct socketmaps *m, struct note *note)

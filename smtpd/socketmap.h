@@ -63,6 +63,9 @@ bool socketmap_known(struct socketmaps *, const struct socketmap_name *, const c
 void socketmap_ask(struct socketmaps *, const struct socketmap_name *, const char *key,
 		   uint64_t cookie);
 
+void socketmap_withdraw(struct socketmaps *, uint64_t cookie);
+/* Nobody waits for it any more: if the server was not asked yet, it is not. One that was answered is allowed. */
+
 /* The same for who is no session, or whose session waits for something else already. */
 typedef void socketmap_answered(void *owner, const struct socketmap_answer *);
 
@@ -71,7 +74,7 @@ uint64_t socketmap_ask_for(struct socketmaps *, const struct socketmap_name *, c
 /* The question's number, not 0. It is called later, once, unless: */
 
 void socketmap_forget(struct socketmaps *, uint64_t number);
-/* The answer is not wanted any more. */
+/* The answer is not wanted any more: as withdrawn. */
 
 void socketmap_receive(struct socketmaps *, struct note *); /* NULL: nobody waits any more */
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Tables that a server has: Sendmail's and Postfix's socketmap, from servers honest and not."""
 
+import contextlib
 import subprocess
 import threading
 
@@ -215,6 +216,35 @@ def test_a_client_that_goes_while_a_server_is_asked(lab, honest):
     honest.mood = None
     honest.released.set()
     assert _said(relay) == OK
+
+
+@pytest.mark.parametrize("table", ["sender_access", "aliases"])
+def test_nobody_waits_for_the_questions_of_clients_that_have_gone(lab, honest, table):
+    """Four are asked, as many as there are connections; of those behind them only who is still there."""
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, **{table: [honest.table("m")]})
+
+    def ask(stack, who):
+        client = stack.enter_context(relay.client())
+        client.greet()
+        if table == "aliases":
+            client.command("MAIL FROM:<>", 250)
+        client.send(f"RCPT TO:<{who}@own.test>" if table == "aliases" else f"MAIL FROM:<{who}@own.test>")
+        return client
+
+    with contextlib.ExitStack() as stack:
+        for number in range(4):
+            ask(stack, f"asked{number}")
+        wait_until(lambda: len(honest.asked) == 4, 60, "four questions")
+        for client in [ask(stack, f"gone{number}") for number in range(20)]:
+            with relay.client() as behind:
+                behind.greet()  # its worker has seen what was sent before
+            client.reset()
+        relay.wait_event("disconnect", reason="read: Connection reset by peer", count=20)
+        there = ask(stack, "there")
+        honest.released.set()
+        there.expect(250)
+    assert not [key for _, key in honest.asked if key.startswith("gone")]
 
 
 def test_a_server_says_whose_a_sender_is(lab, honest):
