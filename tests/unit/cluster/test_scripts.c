@@ -472,6 +472,7 @@ int main(void)
 		cmocka_unit_test(
 			whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard),
 		cmocka_unit_test(a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens),
+		cmocka_unit_test(older_data_are_young_data),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }
