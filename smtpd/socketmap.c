@@ -15,7 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REST_FIRST_MS = 100, REST_MOST_MS = 5000 };
+enum {
+	REST_FIRST_MS = 100,
+	REST_MOST_MS = 5000,
+	NOTED = 8, /* of the time of an answer such a part counts */
+};
 
 enum connection_state {
 	CONNECTION_CLOSED,
@@ -63,8 +67,9 @@ struct server {
 	int nwaiting;
 	struct timer rest; /* active: it rests */
 	int64_t rest_ms, heard_ms;
-	bool unwell; /* it could be reached, and yet not be asked */
-	bool named;  /* by some table, while they are looked through */
+	int64_t takes_ms; /* for an answer, lately */
+	bool unwell;	  /* it could be reached, and yet not be asked */
+	bool named;	  /* by some table, while they are looked through */
 };
 
 /* An answer that is remembered. uthash keeps them in the order in which they came. */
@@ -274,9 +279,44 @@ static void send_question(struct connection *c, struct question *q)
 	stream_flush(c->stream);
 }
 
+static void note_answer_time(struct server *s, int64_t ms)
+{
+	s->takes_ms += (ms - s->takes_ms) / NOTED;
+}
+
+/* Without an answer that is the least that it would have taken. */
+static void note_silence(struct server *s, int64_t ms)
+{
+	s->takes_ms = ms > s->takes_ms ? ms : s->takes_ms;
+}
+
+/* So much of its time a question must have left: twice what answers take, but no more than half of all. */
+static int64_t least_left(const struct server *s)
+{
+	int64_t twice = 2 * s->takes_ms, half = s->all->timeout_ms / 2;
+	return twice < half ? twice : half;
+}
+
+/* Asked at the very end of its time it would have no answer, and cost the others a connection: with all of them so late,
+ * nobody would have any. */
+static void refuse_late(struct server *s)
+{
+	int64_t soonest = clock_steady_ms() + least_left(s);
+	list_each (link, tmp, &s->waiting) {
+		struct question *q = list_entry(link, struct question, link);
+		if (q->again)
+			continue;
+		if (q->due_ms >= soonest)
+			break; /* the following have come later */
+		answer_question(s->all, take_out(s, link), SOCKETMAP_FAILED,
+				"it is asked more than it answers in time");
+	}
+}
+
 /* As many as wait get a connection, as far as there are some. */
 static void pump_questions(struct server *s)
 {
+	refuse_late(s);
 	int wanted = s->nwaiting;
 	if (timer_active(&s->rest))
 		return;
@@ -305,6 +345,8 @@ static void lose_connection(struct connection *c, const char *reason, bool hangs
 	/* The server had closed the connection when the question was on its way. */
 	bool again = q && c->used && !hangs && !q->again && !timer_active(&s->rest) &&
 		     buf_len(&c->reply) == 0;
+	if (q && hangs)
+		note_silence(s, clock_steady_ms() - q->sent_ms);
 	s->unwell = s->unwell || (q && !again);
 	c->question = NULL;
 	close_connection(c);
@@ -336,6 +378,7 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 	c->state = CONNECTION_IDLE;
 	c->used = true;
 	s->heard_ms = clock_steady_ms();
+	note_answer_time(s, s->heard_ms - q->sent_ms);
 	if (said == SOCKETMAP_REPLY_FAILED) {
 		s->unwell = true;
 		answer_question(s->all, q, SOCKETMAP_FAILED, text);

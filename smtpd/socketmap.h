@@ -8,7 +8,8 @@
  * question is answered once, by a note in the worker's mailbox, within the time limit: with FAILED
  * when the server says so, is away, hangs, or says what is not the protocol. After that it rests for
  * 100 ms, then twice as long, up to 5 s, and whoever asks meanwhile has FAILED at once. It is tried
- * again by itself then.
+ * again by itself then. FAILED has, too, and unasked, who has waited behind others for so long that the
+ * answer would come too late, as far as can be told from how long others took.
  *
  * Answers are remembered for a short time, at most SOCKETMAP_KNOWN_MAX of them in
  * SOCKETMAP_KNOWN_BYTES, the oldest forgotten first; failures are not.

@@ -2,8 +2,10 @@
 """Tables that a server has: Sendmail's and Postfix's socketmap, from servers honest and not."""
 
 import contextlib
+import itertools
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -31,8 +33,9 @@ def _honest(lab):
     return server
 
 
-def _relay(lab, **settings):
+def _relay(lab, listener=None, **settings):
     config = Config(settings={"workers": 1, "socketmap_timeout": "60s", "socketmap_cache": "0s"} | settings)
+    config.listeners["smtp"] = listener or {}
     return lab.relay(config.route_all_to(lab.sink().port))
 
 
@@ -245,6 +248,35 @@ def test_nobody_waits_for_the_questions_of_clients_that_have_gone(lab, honest, t
         honest.released.set()
         there.expect(250)
     assert not [key for _, key in honest.asked if key.startswith("gone")]
+
+
+def test_a_server_that_is_asked_more_than_it_can_answer_answers_what_it_can(lab, honest):
+    """Some 13 a second, of 60 who have three questions each, and begin again: each would wait for four seconds, and may for one."""
+    honest.mood = lambda handler, text: (time.sleep(0.3), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, {"error_limit": 0, "junk_command_limit": 0}, sender_access=[honest.table("m")], socketmap_timeout="1s")
+    said, enough = [], threading.Event()
+
+    def ask_on(number):
+        with relay.client() as client:
+            client.greet()
+            for turn in itertools.count():
+                if enough.is_set():
+                    return
+                client.command(f"MAIL FROM:<a@{number}x{turn}.test>", 250)
+                client.send("RCPT TO:<b@dest.test>")
+                said.append(client.expect("").text)
+                client.command("RSET", 250)
+
+    threads = [threading.Thread(target=ask_on, args=[number]) for number in range(60)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until(lambda: said.count(OK) >= 20, 60, "20 of them to have all three answers")
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+    assert set(said) == {OK, AWAY}
 
 
 def test_a_server_says_whose_a_sender_is(lab, honest):
