@@ -67,7 +67,7 @@ void socketmap_ask(struct socketmaps *, const struct socketmap_name *, const cha
 void socketmap_withdraw(struct socketmaps *, uint64_t cookie);
 /* Nobody waits for it any more: if the server was not asked yet, it is not. One that was answered is allowed. */
 
-/* The same for who is no session, or whose session waits for something else already. */
+/* As socketmap_ask(), for who is no session, or whose session waits for something else already. */
 typedef void socketmap_answered(void *owner, const struct socketmap_answer *);
 
 uint64_t socketmap_ask_for(struct socketmaps *, const struct socketmap_name *, const char *key,
