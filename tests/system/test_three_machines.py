@@ -8,10 +8,9 @@ import re
 
 import pytest
 
-from lab import peers
 from lab.config import Config
-from lab.net import accepts, free_port, wait_until
-from lab.process import Process
+from lab.nats import Nats, Server
+from lab.net import free_port, wait_until
 from lab.redis import Redis
 from lab.relay import REPOSITORY
 
@@ -32,14 +31,16 @@ def _here(text, ports):
     return text
 
 
-def _server(stack, folder, text, machine, ports):
-    text = _here(text.replace("nats1", f"nats{machine}").replace('listen: "10.0.0.1', f'listen: "10.0.0.{machine}'), ports)
-    text = text.replace("/var/lib/nats", f"{folder}/store{machine}")
-    conf = os.path.join(folder, f"nats{machine}.conf")
-    with open(conf, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    process = Process([peers.program("nats-server"), "-c", conf], f"{conf}.output")
-    stack.callback(process.stop)
+class _AsPrinted(Nats):
+    """Servers of NATS as the manual has them."""
+
+    def __init__(self, folder, text, ports):
+        self.servers = []
+        for machine in MACHINES:
+            server = Server(str(folder), f"nats{machine}", *ports[f"10.0.0.{machine}", 4222])
+            own = text.replace("nats1", server.name).replace('listen: "10.0.0.1', f'listen: "10.0.0.{machine}')
+            server.write(_here(own, ports).replace("/var/lib/nats", f"{server.folder}/store"))
+            self.servers.append(server)
 
 
 def _in_touch(relay):
@@ -49,16 +50,15 @@ def _in_touch(relay):
 def test_three_machines_as_the_manual_has_them(lab):
     nats_text, relay_text = _printed()
     sink = lab.sink()
-    folder = str(lab.folder("machines"))
     ports = {(f"10.0.0.{machine}", port): (f"127.0.0.1{machine}", free_port()) for machine in MACHINES for port in (4222, 6222)}
     with contextlib.ExitStack() as stack:
         redis = Redis(lab.folder("redis"))
         stack.callback(redis.close)
         redis.start()
         ports["10.0.0.1", 6379] = ("127.0.0.1", redis.port)
-        for machine in MACHINES:
-            _server(stack, folder, nats_text, machine, ports)
-        wait_until(lambda: all(accepts(at[1], at[0]) for where, at in ports.items() if where[1] == 4222), 60, "NATS to listen")
+        nats = _AsPrinted(lab.folder("nats"), nats_text, ports)
+        stack.callback(nats.close)
+        nats.start()
         relays = []
         for machine in MACHINES:
             config = Config().route_all_to(sink.port)
