@@ -2,9 +2,9 @@
 """Ports, folders and waiting, for everything in the lab."""
 
 import contextlib
+import functools
 import itertools
 import os
-import re
 import shutil
 import socket
 import tempfile
@@ -18,19 +18,33 @@ def longer(brief, long):
     return long if os.environ.get("SLUICE_LONG") else brief
 
 
-# Tests run side by side: each worker has ports of its own, below those that the system gives to
-# clients, and none comes twice in a short while.
-_WORKERS_MOST, _PORTS_EACH = 16, 1400
-_WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "")) or 0)
-assert _WORKER < _WORKERS_MOST
-_PORTS = range(10240 + _WORKER * _PORTS_EACH, 10240 + (_WORKER + 1) * _PORTS_EACH)
+# Tests run side by side, and so do whole suites on one machine: each process has ports of its own,
+# below those that the system gives to clients, and none comes twice in a short while.
+_BLOCKS, _PORTS_EACH, _PORT_FIRST = 32, 700, 10240
 _numbers = itertools.count(os.getpid() * 37)
+
+
+@functools.cache
+def _claim_ports():
+    """Return the ports of a block that no other process has, and the socket that claims it.
+
+    The socket has an abstract name, which reaches as far as ports do: in one network namespace.
+    """
+    for block in range(_BLOCKS):
+        claim = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError):
+            claim.bind(f"\0sluice-tests-ports-{block}")
+            first = _PORT_FIRST + block * _PORTS_EACH
+            return range(first, first + _PORTS_EACH), claim
+        claim.close()
+    raise AssertionError(f"{_BLOCKS} processes have all the ports that are for tests")
 
 
 def free_port(kind=socket.SOCK_STREAM, address=LOOPBACK):
     """Return a port of the loopback address that nobody uses at the moment."""
+    ports, _ = _claim_ports()
     while True:
-        port = _PORTS[next(_numbers) % len(_PORTS)]
+        port = ports[next(_numbers) % len(ports)]
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, kind) as probe:
             probe.bind((address, port))
             return port
