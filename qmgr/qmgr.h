@@ -44,6 +44,7 @@
  *	explain.c	why a message or a site waits; reads only
  *	explain_question.c  question and answer of sluice explain
  *	snapshot.c	the busiest sites, for top and the status page; reads only
+ *	snapshot_flows.c  the busiest flows in it
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
  * connection that fails before that leaves the entries where they were.

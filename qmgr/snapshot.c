@@ -176,6 +176,7 @@ void snapshot_take(struct qmgr *q, struct snapshot *to)
 	to->nunproven = choose_sites(q, chosen, is_unproven, is_worse);
 	for (int i = 0; i < to->nunproven; i++)
 		copy_site(&to->unproven[i], chosen[i], scheduler_now_ms(&q->sched));
+	snapshot_flows_take(q, &to->flows);
 	to->dead = count_down(q);
 	to->sites = HASH_COUNT(q->db.sites);
 	to->hosts = HASH_COUNT(q->db.hosts);
@@ -214,6 +215,7 @@ void snapshot_free(struct snapshot **sp)
 	}
 	for (int i = 0; i < s->nunproven; i++)
 		fini_site(&s->unproven[i]);
+	snapshot_flows_fini(&s->flows);
 	free(s);
 	*sp = NULL;
 }

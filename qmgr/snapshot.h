@@ -21,6 +21,7 @@
 
 #include "base/loop.h"
 #include "base/verdict.h"
+#include "qmgr/snapshot_flows.h"
 
 #include <stdint.h>
 
@@ -65,6 +66,7 @@ struct snapshot {
 	struct snapshot_site worst[SNAPSHOT_SITES_MAX]; /* the worst first */
 	int nunproven;					/* in this one: */
 	struct snapshot_site unproven[SNAPSHOT_SITES_MAX];
+	struct snapshot_flows flows;
 };
 
 struct snapshot *snapshot_new(struct loop *reply_to, void *owner);

@@ -104,6 +104,39 @@ static void put_logins(const struct metrics_print *p, const struct limiter_top *
 	}
 }
 
+static void put_flow(const struct metrics_print *p, const struct snapshot_flow *f)
+{
+	const struct {
+		const char *result;
+		int64_t n;
+	} of_today[] = {{"sent", f->sent}, {"deferred", f->deferred}, {"refused", f->refused}};
+	for (size_t i = 0; i < sizeof of_today / sizeof *of_today; i++) {
+		struct buf labels;
+		buf_init(&labels);
+		metrics_label(&labels, "result", of_today[i].result);
+		metrics_label(&labels, "flow", f->name);
+		metrics_print_number(p, "flow_recipients", buf_cstr(&labels), of_today[i].n);
+		buf_fini(&labels);
+	}
+}
+
+static void put_flows(const struct metrics_print *p, const struct snapshot_flows *flows)
+{
+	metrics_print_family(p, "flow_messages",
+			     "Messages of one of the busiest flows that are being worked on");
+	for (int i = 0; i < flows->n; i++) {
+		struct buf label;
+		buf_init(&label);
+		metrics_label(&label, "flow", flows->flow[i].name);
+		metrics_print_number(p, "flow_messages", buf_cstr(&label), flows->flow[i].messages);
+		buf_fini(&label);
+	}
+	metrics_print_family(p, "flow_recipients",
+			     "Recipients of its mail today, by what became of them");
+	for (int i = 0; i < flows->n; i++)
+		put_flow(p, &flows->flow[i]);
+}
+
 void stats_print(struct buf *to, enum metrics_form form, const struct stats_view *v)
 {
 	struct metrics_print p = {to, form, v->brief};
@@ -113,6 +146,8 @@ void stats_print(struct buf *to, enum metrics_form form, const struct stats_view
 	put_conditions(&p);
 	metrics_print_all(&p);
 	put_sites(&p, v->snapshot);
+	if (!v->brief)
+		put_flows(&p, &v->snapshot->flows);
 	if (v->top && v->top->n > 0)
 		put_logins(&p, v->top);
 	if (form == METRICS_JSON)

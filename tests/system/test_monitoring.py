@@ -12,6 +12,7 @@ from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.prometheus import check
 from lab.relay import REPOSITORY
+from lab.sink import Rule
 
 RULES = os.path.join(REPOSITORY, "etc", "prometheus", "sluice.rules.yml")
 DASHBOARD = os.path.join(REPOSITORY, "etc", "grafana", "sluice.json")
@@ -90,6 +91,31 @@ def test_every_family_of_the_contract_is_there(watched):
         "in_doubt_total": "counter", "dns_queries_total": "counter",
     }
     assert {name: types.get(name) for name in wanted} == wanted
+
+
+def test_the_fifty_busiest_flows_are_told(lab):
+    """Who has most being worked on comes first, then who has sent most today; others have no series."""
+    port, sink = free_port(), lab.sink(Rule("rcpt", "550 5.1.1 unknown", pattern="never"))
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}, extra='flow "late.test" { rate = "1/h" }\n').route_all_to(sink.port))
+    relay.send("a@late.test", ["now@dest.test"])
+    relay.wait_event("sent", flow="late.test")
+    for _ in range(2):
+        relay.send("a@late.test", ["waits@dest.test"])
+    relay.send("a@most.test", ["a@dest.test", "b@dest.test", "never@dest.test"])
+    for n in range(52):
+        relay.send(f"a@f{n}.test", ["to@dest.test"])
+    relay.wait_events("sent", count=55)
+
+    def told():
+        return dict(re.findall(r"^sluice_(flow_\S+) (\d+)$", _metrics(port), re.M))
+
+    wanted = {'flow_messages{flow="late.test"}': "2", 'flow_recipients{result="sent",flow="late.test"}': "1",
+              'flow_recipients{result="deferred",flow="late.test"}': "0", 'flow_messages{flow="most.test"}': "0",
+              'flow_recipients{result="sent",flow="most.test"}': "2", 'flow_recipients{result="refused",flow="most.test"}': "1",
+              'flow_recipients{result="sent",flow="<reports>"}': "1"}
+    wait_until(lambda: wanted.items() <= told().items() and len(told()) == 50 * 4, what="the flows to be told")
+    assert json.loads(relay.command("stats", "--json").stdout)['flow_messages{flow="late.test"}'] == 2
+    assert "flow_" not in relay.command("stats").stdout
 
 
 @pytest.mark.seconds(240)
