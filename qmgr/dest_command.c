@@ -10,6 +10,7 @@
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
+#include "qmgr/flow_sites.h"
 #include "qmgr/nexthop.h"
 
 #include <stdlib.h>
@@ -234,12 +235,26 @@ static void add_suspended(struct dest_command *c, const struct suspended *n)
 					.until_ms = n->until_ms};
 }
 
-/* Sites of that name or provider; or if none has the name, hosts. */
+static void look_up_sites(struct qmgr *q, struct dest_command *c)
+{
+	struct flow_sites *of_flow = c->flow ? flow_sites_find(q, c->flow) : NULL;
+	for (const struct site *s = q->db.sites; s && !has_all(c, c->nsite); s = s->hh.next)
+		if (of_flow ? flow_sites_have(of_flow, s) &&
+				      (is_meant(c, s) ||
+				       (c->name && domain_mail_goes_to(q, c->name, s)))
+			    : is_meant(c, s))
+			add_site(c, q, s);
+	flow_sites_free(&of_flow);
+}
+
+/* Sites of that name or provider; or if none has the name, hosts. A flow has sites only. */
 static void look_up(struct qmgr *q, struct dest_command *c)
 {
-	for (const struct site *s = q->db.sites; s && !has_all(c, c->nsite); s = s->hh.next)
-		if (is_meant(c, s))
-			add_site(c, q, s);
+	look_up_sites(q, c);
+	if (c->flow) {
+		c->found = c->nsite;
+		return;
+	}
 	c->hosts = c->name && c->nsite == 0;
 	for (const struct host *h = q->db.hosts; h && !has_all(c, c->nhost); h = h->hh.next)
 		if (c->name ? c->hosts && suspend_means_host(h, c->name)
@@ -325,7 +340,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 				       : suspend_end(&q->db, c->name);
 	else if (c->op == ORDER_SUSPEND)
 		suspend_named(q, c);
-	else if (c->found == 0 && c->name)
+	else if (c->found == 0 && c->name && !c->flow)
 		add_sites_of_domain(q, c);
 	if (c->op == ORDER_RESET && c->hosts && c->nhost > 0)
 		reset_by_name(q, c->name, true, c->everywhere);
@@ -387,6 +402,7 @@ void dest_command_free(struct dest_command **cp)
 		free(c->suspended[i].name);
 	free(c->suspended);
 	free(c->provider);
+	free(c->flow);
 	free(c->name);
 	free(c);
 	*cp = NULL;

@@ -89,8 +89,9 @@ struct dest_suspended {
 struct dest_command {
 	struct note note;
 	enum order op;
-	char *name;	  /* of sites or else of hosts; NULL: all, or */
-	char *provider;	  /* all sites of this one; or NULL */
+	char *name;	/* of sites or else of hosts; NULL: all, or */
+	char *provider; /* all sites of this one; or NULL */
+	char *flow; /* LIST: of these, those for which it has mail that is being worked on; or NULL */
 	int64_t until_ms; /* SUSPEND: wall clock, it ends by itself; 0: not */
 	struct loop *reply_to;
 	void *owner;

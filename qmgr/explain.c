@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
@@ -161,12 +162,43 @@ static void add_waiting(struct explain_question *x, const struct peer *p)
 	row->recipients += recipients_waiting(p);
 }
 
-static void add_carried(struct explain_question *x, const struct message *m)
+static bool has_host(const struct site *s, const char *name)
 {
-	for (const struct conn *c = m->qmgr->db.conns; c; c = c->hh.next) {
+	for (int i = 0; i < s->nhost; i++)
+		if (suspend_site_host_is(&s->hosts[i], name))
+			return true;
+	return false;
+}
+
+/* Is it the message that is asked about, or one of the flow's? */
+static bool is_asked(const struct explain_question *x, const struct work *w)
+{
+	return x->id ? w->id == x->id : name_key_same(x->flow, w->flow->name);
+}
+
+/* The id of a message that is gone is no domain, though the route for all would lead it somewhere. */
+static bool may_be_domain(const char *word)
+{
+	uint64_t id;
+	return !ident_parse(word, &id);
+}
+
+/* Is all mail asked for, or that for this site? */
+static bool is_site_asked(const struct qmgr *q, const struct explain_question *x,
+			  const struct site *s)
+{
+	return !x->site || suspend_site_is(s, x->site) || has_host(s, x->site) ||
+	       (may_be_domain(x->site) && domain_mail_goes_to(q, x->site, s));
+}
+
+static void add_carried(struct explain_question *x, const struct qmgr *q)
+{
+	for (const struct conn *c = q->db.conns; c; c = c->hh.next) {
+		if (!x->id && !is_site_asked(q, x, c->site))
+			continue;
 		for (struct list *l = c->carried.next; l != &c->carried; l = l->next) {
 			const struct entry *e = list_entry(l, struct entry, in_peer);
-			if (e->peer->job->work != &m->work)
+			if (!is_asked(x, e->peer->job->work))
 				continue;
 			struct explain_row *row = row_of(x, c->site);
 			if (!row) {
@@ -178,17 +210,30 @@ static void add_carried(struct explain_question *x, const struct message *m)
 	}
 }
 
-static void add_looked_up(struct explain_question *x, const struct message *m)
+static void add_looked_up(struct explain_question *x, const struct qmgr *q)
 {
-	for (const struct nexthop *n = m->qmgr->nexthops; n; n = n->hh.next) {
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
 		int64_t waiting = 0;
 		for (size_t i = 0; i < n->nwaiting; i++)
-			waiting += n->waiting[i].job->work == &m->work;
+			waiting += is_asked(x, n->waiting[i].job->work);
 		if (waiting == 0)
 			continue;
 		struct explain_row *row = add_row(x, CONSTRAINT_DNS, waiting);
 		row->transport = mem_strdup(n->transport->title);
 		row->site = nexthop_target(n);
+	}
+}
+
+static void add_waiting_of(struct explain_question *x, const struct qmgr *q, const struct work *w)
+{
+	for (const struct list *l = w->jobs.next; l != &w->jobs; l = l->next) {
+		const struct job *job = list_entry(l, struct job, in_message);
+		for (const struct list *k = job->peers.next; k != &job->peers; k = k->next) {
+			const struct peer *p = list_entry(k, struct peer, in_job);
+			if (p->waiting > 0 &&
+			    (x->id || is_site_asked(q, x, site_of_queue(p->queue))))
+				add_waiting(x, p);
+		}
 	}
 }
 
@@ -199,14 +244,9 @@ static void explain_message(struct explain_question *x, const struct message *m)
 		add_row(x, CONSTRAINT_REPORTING, envelope_open(m->work.envelope));
 	else if (m->work.cancelled)
 		add_row(x, CONSTRAINT_CANCELLED, envelope_open(m->work.envelope));
-	for (struct list *l = m->work.jobs.next; l != &m->work.jobs; l = l->next) {
-		const struct job *job = list_entry(l, struct job, in_message);
-		for (struct list *k = job->peers.next; k != &job->peers; k = k->next)
-			if (list_entry(k, struct peer, in_job)->waiting > 0)
-				add_waiting(x, list_entry(k, struct peer, in_job));
-	}
-	add_carried(x, m);
-	add_looked_up(x, m);
+	add_waiting_of(x, m->qmgr, &m->work);
+	add_carried(x, m->qmgr);
+	add_looked_up(x, m->qmgr);
 	if (m->nto_route > m->to_route_first)
 		add_row(x, CONSTRAINT_LOOKUP, (int64_t)(m->nto_route - m->to_route_first))->limit =
 			limits->router_concurrency_limit;
@@ -216,14 +256,6 @@ static void explain_message(struct explain_question *x, const struct message *m)
 }
 
 /* --- a site */
-
-static bool has_host(const struct site *s, const char *name)
-{
-	for (int i = 0; i < s->nhost; i++)
-		if (suspend_site_host_is(&s->hosts[i], name))
-			return true;
-	return false;
-}
 
 static void explain_site(struct explain_question *x, const struct site *s)
 {
@@ -279,13 +311,6 @@ static void explain_queued(const struct qmgr *q, struct explain_question *x)
 	explain_suspended_domain(q, x, x->domain);
 }
 
-/* The id of a message that is gone is no domain, though the route for all would lead it somewhere. */
-static bool may_be_domain(const char *word)
-{
-	uint64_t id;
-	return !ident_parse(word, &id);
-}
-
 static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
 	bool domain = may_be_domain(x->site);
@@ -297,14 +322,33 @@ static void explain_sites(const struct qmgr *q, struct explain_question *x)
 			explain_site(x, s);
 }
 
+/* --- a flow */
+
+static void explain_flow(const struct qmgr *q, struct explain_question *x)
+{
+	if (suspend_covers_flow(&q->db, x->flow))
+		add_row(x, CONSTRAINT_SUSPENDED, 0)->until_ms =
+			suspend_flow_until_ms(&q->db, x->flow);
+	for (const struct list *l = q->sched.active.next; l != &q->sched.active; l = l->next) {
+		const struct work *w = list_entry(l, struct work, in_active);
+		if (is_asked(x, w))
+			add_waiting_of(x, q, w);
+	}
+	add_carried(x, q);
+	if (!x->site)
+		add_looked_up(x, q);
+}
+
 void explain_answer(struct qmgr *q, struct explain_question *x)
 {
 	struct message *m = NULL;
 	if (x->id)
 		HASH_FIND(hh, q->messages, &x->id, sizeof x->id, m);
-	if (m)
+	if (m && (!x->flow || name_key_same(x->flow, m->work.flow->name)))
 		explain_message(x, m);
-	if (x->site)
+	if (!x->id && x->flow)
+		explain_flow(q, x);
+	else if (x->site)
 		explain_sites(q, x);
 	if (x->domain)
 		explain_queued(q, x);

@@ -47,8 +47,9 @@ struct explain_question {
 	struct note note;
 	struct loop *reply_to;
 	void *owner;
-	uint64_t id;	 /* of a message; 0: a site */
-	char *site;	 /* or a host, or a domain with mail for it; NULL: a message */
+	uint64_t id; /* of a message; 0: a site */
+	char *site;  /* or a host, or a domain with mail for it; NULL: a message, or a flow */
+	char *flow; /* only of its mail: that message, or what is being worked on for that site, or for all; or NULL */
 	uint16_t number; /* of a site that a message in the queue waits for; or 0 */
 	char *domain;	 /* of such a message; or NULL */
 	int nrow;

@@ -44,6 +44,7 @@ void explain_question_free(struct explain_question **xp)
 	free(x->row);
 	free(x->site);
 	free(x->domain);
+	free(x->flow);
 	free(x);
 	*xp = NULL;
 }

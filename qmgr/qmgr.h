@@ -40,6 +40,7 @@
  *	domain_mail.c	where the mail of a domain goes; what waits for one that is suspended
  *	flow_command.c	sluice flow: whose mail, for the operator
  *	flow_mail.c	the mail of a flow that is suspended or resumed
+ *	flow_sites.c	where its mail goes that is being worked on
  *	flow_tally.c	what became of the mail of each flow
  *	explain.c	why a message or a site waits; reads only
  *	explain_question.c  question and answer of sluice explain

@@ -293,13 +293,16 @@ static bool order_next(struct spool *s, struct spool_command *c)
 	return stub && stub->id <= c->until;
 }
 
-/* Its envelope is read only where the sender's domain leaves it open. */
-static bool from_wanted(const struct spool *s, const struct shape *shape, const struct stub *stub)
+/* Its envelope is read only where the sender's domain leaves it open, or a flow is asked for. */
+static bool is_wanted(const struct spool *s, const struct shape *shape, const struct stub *stub)
 {
 	enum shape_guess guess =
 		shape_guess_sender(shape, domains_name(&s->domains, domains_sender(stub)));
-	struct envelope *e = guess == SHAPE_ASK ? fetch_envelope(stub) : NULL;
-	bool wanted = guess == SHAPE_YES || (e && shape_wants_sender(shape, e->sender));
+	if (guess == SHAPE_NO || (guess == SHAPE_YES && shape->nflow == 0))
+		return guess == SHAPE_YES;
+	struct envelope *e = fetch_envelope(stub);
+	bool wanted = e && shape_wants_flow(shape, envelope_flow(e)) &&
+		      (guess == SHAPE_YES || shape_wants_sender(shape, e->sender));
 	envelope_free(&e);
 	return wanted;
 }
@@ -322,7 +325,7 @@ static void count_message(struct spool *s, struct shape *shape, const struct stu
 	struct domain_count one, *of = &one;
 	if (age_ms < 0)
 		age_ms = 0;
-	if (!from_wanted(s, shape, stub))
+	if (!is_wanted(s, shape, stub))
 		return;
 	if (shape->senders) {
 		add_to_shape(shape, s, by_name, domains_sender(stub), age_ms, 1);

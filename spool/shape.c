@@ -4,6 +4,7 @@
 #include "base/address_pattern.h"
 #include "base/keyed_hash.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "spool/domains.h"
 #include "spool/spool.h"
 
@@ -59,6 +60,9 @@ void shape_free(struct shape **sp)
 	for (int i = 0; i < s->nfrom; i++)
 		free(s->from[i]);
 	free(s->from);
+	for (int i = 0; i < s->nflow; i++)
+		free(s->flow[i]);
+	free(s->flow);
 	free_rows(s);
 	free(s->all.count);
 	free(s->cell);
@@ -223,6 +227,20 @@ bool shape_wants_sender(const struct shape *s, const char *address)
 		if (address_pattern_fits(s->from[i], address))
 			return true;
 	return s->nfrom == 0;
+}
+
+void shape_want_flow(struct shape *s, const char *flow)
+{
+	s->flow = mem_realloc(s->flow, ((size_t)s->nflow + 1) * sizeof *s->flow);
+	s->flow[s->nflow++] = mem_strdup(flow);
+}
+
+bool shape_wants_flow(const struct shape *s, const char *flow)
+{
+	for (int i = 0; i < s->nflow; i++)
+		if (name_key_same(s->flow[i], flow))
+			return true;
+	return s->nflow == 0;
 }
 
 enum shape_guess shape_guess_sender(const struct shape *s, const char *domain)

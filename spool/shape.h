@@ -37,6 +37,8 @@ struct shape {
 	uint32_t queues;  /* bit 1 << enum spool_queue: those that are counted */
 	char **from;	  /* patterns: senders whose mail is counted (base/address_pattern.h) */
 	int nfrom;	  /* 0: all */
+	char **flow;	  /* names of flows whose mail is counted */
+	int nflow;	  /* 0: all */
 	/* the answer: */
 	struct shape_row all;
 	struct shape_row *row; /* sorted: the largest total, then the shorter name, first */
@@ -59,6 +61,9 @@ void shape_rank(struct shape *);
 
 void shape_want_sender(struct shape *, const char *pattern);
 bool shape_wants_sender(const struct shape *, const char *address);
+
+void shape_want_flow(struct shape *, const char *flow);
+bool shape_wants_flow(const struct shape *, const char *flow);
 
 enum shape_guess { SHAPE_NO, SHAPE_YES, SHAPE_ASK };
 enum shape_guess shape_guess_sender(const struct shape *, const char *domain);

@@ -38,7 +38,8 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->args = args;
-	j->args.name = j->args.conf_file = j->args.provider = j->args.for_text = NULL;
+	j->args.name = j->args.conf_file = j->args.provider = j->args.flow = j->args.for_text =
+		NULL;
 	control_lend(r, &j->request);
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
@@ -52,6 +53,7 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	}
 	struct dest_command *c = dest_command_new(args.verb, args.name, loop, j);
 	c->provider = mem_strdup(args.provider);
+	c->flow = mem_strdup(args.flow);
 	c->until_ms = until_ms;
 	c->domains = !order_changes(c->op) && !args.tabs;
 	loop_post(qmgr, &c->note);
@@ -116,12 +118,16 @@ void dest_job_answer(struct dest_command *c)
 	}
 	magic_check(j, DEST_JOB_MAGIC);
 	struct request *r = j->request;
-	bool missing = (c->name || c->provider) && c->found == 0 && !j->args.cluster;
+	bool missing = (c->name || c->provider || c->flow) && c->found == 0 && !j->args.cluster;
 	if (r && missing)
-		control_complain(r, "sluice: %s: %s\n", c->name ? c->name : c->provider,
+		control_complain(r, "sluice: %s: %s\n",
+				 c->flow   ? c->flow
+				 : c->name ? c->name
+					   : c->provider,
 				 c->op == ORDER_RESUME ? "not suspended"
-				 : c->provider	       ? "there is no such provider"
-						       : "no such site, host or domain is known");
+				 : c->flow     ? "no mail of this flow is being worked on there"
+				 : c->provider ? "there is no such provider"
+					       : "no such site, host or domain is known");
 	else if (r)
 		say_found(r, j, c);
 	if (r)

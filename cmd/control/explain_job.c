@@ -20,7 +20,8 @@ struct explain_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *qmgr, *spool;
-	char *what;
+	char *what;  /* NULL: all of the flow's */
+	char *flow;  /* only of its mail; or NULL */
 	uint64_t id; /* that it may be, or 0 */
 	bool json;
 	bool as_site;	 /* no such message: it may be a site */
@@ -43,6 +44,7 @@ static void job_free(struct explain_job *j)
 	spool_command_free(&j->shown);
 	explain_domain_free(&j->domain);
 	free(j->what);
+	free(j->flow);
 	magic_clear(j);
 	free(j);
 }
@@ -54,10 +56,13 @@ static void finish_job(struct explain_job *j, struct buf *out)
 		control_say(r, buf_data(out), buf_len(out));
 		control_finish(r, STATUS_DONE);
 	} else if (r) {
-		control_complain(r,
-				 "sluice: %s: no such message in the queue, and no site that mail "
-				 "is being worked on for\n",
-				 j->what);
+		control_complain(
+			r, "sluice: %s: %s\n", j->what ? j->what : j->flow,
+			j->flow ? "no mail of this flow is being worked on there; sluice queue "
+				  "list "
+				  "--flow lists what is deferred or held"
+				: "no such message in the queue, and no site that mail is being "
+				  "worked on for");
 		control_finish(r, STATUS_REFUSED);
 	}
 	job_free(j);
@@ -68,6 +73,7 @@ static void ask_qmgr(struct explain_job *j)
 {
 	struct explain_question *x = explain_question_new(j->as_site ? 0 : j->id,
 							  j->as_site ? j->what : NULL, j->loop, j);
+	x->flow = mem_strdup(j->flow);
 	loop_post(j->qmgr, &x->note);
 }
 
@@ -103,7 +109,9 @@ void explain_job_answer(struct explain_question *x)
 	explain_print(&out, x, j->json, clock_wall_ms());
 	bool by_id = x->id != 0;
 	explain_question_free(&x);
-	if (j->request && !by_id) {
+	if (!by_id && j->flow) {
+		finish_job(j, &out);
+	} else if (j->request && !by_id) {
 		buf_append(&j->said, buf_data(&out), buf_len(&out));
 		buf_fini(&out);
 		ask_spool(j);
@@ -146,6 +154,15 @@ static void add_to_domain(struct explain_job *j, const struct spool_command *c)
 	finish_domain(j);
 }
 
+/* The message, unless it is another flow's. */
+static const struct spool_row *wanted_row(const struct explain_job *j,
+					  const struct spool_command *c)
+{
+	bool wanted = c->nrow > 0 &&
+		      (!j->flow || name_key_same(j->flow, envelope_flow(c->row[0].envelope)));
+	return wanted ? &c->row[0] : NULL;
+}
+
 void explain_job_shown(struct spool_command *c)
 {
 	struct explain_job *j = c->owner;
@@ -157,16 +174,16 @@ void explain_job_shown(struct spool_command *c)
 		return;
 	}
 	buf_init(&out);
-	struct explain_question *x =
-		c->nrow > 0 ? explain_print_asks(&c->row[0], j->loop, j) : NULL;
+	const struct spool_row *row = wanted_row(j, c);
+	struct explain_question *x = row ? explain_print_asks(row, j->loop, j) : NULL;
 	if (x) {
 		j->shown = c;
 		loop_post(j->qmgr, &x->note);
 		return;
 	}
-	if (c->nrow > 0)
-		explain_print_spooled(&out, &c->row[0], NULL, j->json, clock_wall_ms());
-	bool found = c->nrow > 0;
+	if (row)
+		explain_print_spooled(&out, row, NULL, j->json, clock_wall_ms());
+	bool found = row;
 	spool_command_free(&c);
 	if (!found && j->request) {
 		j->as_site = true;
@@ -176,22 +193,37 @@ void explain_job_shown(struct spool_command *c)
 	}
 }
 
+/* The words behind "explain": --json, --flow NAME, and what is asked about, which a flow may do without. */
+static bool take_words(struct explain_job *j, const struct request *r)
+{
+	for (int i = 1; i < r->argc; i++) {
+		if (strcmp(r->argv[i], "--json") == 0 && !j->json)
+			j->json = true;
+		else if (strcmp(r->argv[i], "--flow") == 0 && !j->flow && i + 1 < r->argc)
+			j->flow = mem_strdup(r->argv[++i]);
+		else if (!j->what)
+			j->what = mem_strdup(r->argv[i]);
+		else
+			return false;
+	}
+	return j->what || j->flow;
+}
+
 void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *spool)
 {
-	if (r->argc < 2 || r->argc > 3 || (r->argc == 3 && strcmp(r->argv[1], "--json") != 0)) {
-		control_complain(r, "sluice: explain wants one id or site\n");
-		control_finish(r, STATUS_USAGE);
-		return;
-	}
 	struct explain_job *j = mem_zalloc(sizeof *j);
 	j->magic = EXPLAIN_JOB_MAGIC;
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->spool = spool;
-	j->json = r->argc == 3;
-	j->what = mem_strdup(r->argv[r->argc - 1]);
 	buf_init(&j->said);
-	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
+	if (!take_words(j, r)) {
+		job_free(j);
+		control_complain(r, "sluice: explain wants one id or site\n");
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	j->as_site = !j->what || !ident_parse(j->what, &j->id) || j->id == 0;
 	control_lend(r, &j->request);
 	ask_qmgr(j);
 }

@@ -142,7 +142,7 @@ static void ask_spool(struct shape_job *j, struct shape *shape)
 	c->shape = shape;
 	c->after = j->after;
 	c->limit = j->args.redraw ? j->args.batch : 0;
-	if (shape->nfrom > 0 && (c->limit == 0 || c->limit > STEP))
+	if (shape->nfrom + shape->nflow > 0 && (c->limit == 0 || c->limit > STEP))
 		c->limit = STEP;
 	loop_post(j->spool, &c->note);
 }
@@ -179,6 +179,8 @@ static struct shape *make_shape(const struct shape_args *a)
 	s->queues = a->queues;
 	for (int i = 0; i < a->nfrom; i++)
 		shape_want_sender(s, a->from[i]);
+	for (int i = 0; i < a->nflow; i++)
+		shape_want_flow(s, a->flow[i]);
 	return s;
 }
 

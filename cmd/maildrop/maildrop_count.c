@@ -20,7 +20,7 @@ enum { LINE = 2048 }; /* longer ones hold no address */
 struct reading {
 	struct shape *shape;
 	int64_t age_ms;
-	bool wanted; /* by its sender */
+	bool wanted; /* by its sender; it has no flow yet */
 };
 
 static void count_address(struct reading *r, const char *address)
@@ -37,7 +37,7 @@ static bool take_line(struct reading *r, char *line)
 	bool whole = line[len] == '\n';
 	line[len] = '\0';
 	if (whole && strncmp(line, "from ", 5) == 0) {
-		r->wanted = shape_wants_sender(r->shape, line + 5);
+		r->wanted = r->shape->nflow == 0 && shape_wants_sender(r->shape, line + 5);
 		if (r->wanted && r->shape->senders)
 			count_address(r, line + 5);
 	} else if (whole && strncmp(line, "to ", 3) == 0 && r->wanted && !r->shape->senders) {

@@ -6,7 +6,8 @@
 #include "cmd/options.h"
 
 static const char usage[] =
-	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN|--provider NAME] [--json | --tabs]\n"
+	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN|--provider NAME] [--flow NAME] [--json | "
+	"--tabs]\n"
 	"       sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] [--cluster]\n"
 	"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster]\n"
 	"list:    one line for each site that the relay knows, the worst first, with its hosts;\n"
@@ -21,7 +22,8 @@ static const char usage[] =
 	"resume:  deliver there again, first the mail that has waited.\n"
 	"reset:   forget what was learnt: failures, retry times, limits, broken TLS, the window.\n"
 	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n"
-	"--provider means all sites of this provider.\n"
+	"--provider means all sites of this provider, --flow those where some of its mail waits\n"
+	"in memory or is being sent.\n"
 	"SITE is the first word of a line of list; HOST is the name of a host, its address,\n"
 	"or ADDRESS:PORT. A name that both have means the site; one that neither has, a domain.\n";
 

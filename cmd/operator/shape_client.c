@@ -13,7 +13,8 @@
 
 static const char usage[] =
 	"usage: sluice shape [-s] [-p] [-m MIN] [-l] [-b N] [-t MINUTES] [-n TOP] [-N COUNT] [-w "
-	"WIDTH] [--from ADDR] [--json] [--color] [--redraw] [-c FILE] [QUEUE...]\n"
+	"WIDTH] [--from ADDR] [--flow NAME] [--json] [--color] [--redraw] [-c FILE] "
+	"[QUEUE...]\n"
 	"Show how many recipients wait, by domain and by the age of the message.\n"
 	"QUEUE is any of maildrop, incoming, active, deferred, hold; by default incoming and "
 	"active.\n"
@@ -30,6 +31,7 @@ static const char usage[] =
 	"  --from ADDR only mail from this sender, or from senders like '*@shop.example' or "
 	".example.com; may\n"
 	"              be repeated\n"
+	"  --flow NAME only mail of this flow; may be repeated\n"
 	"  --json      one object on each line\n"
 	"  --color     use colours, as on a terminal if NO_COLOR is not set\n"
 	"  --redraw    with -N, do as on a terminal\n";

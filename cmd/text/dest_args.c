@@ -19,7 +19,8 @@ bool dest_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 	    !order_args_on_nodes(a, error))
 		return false;
 	if ((a->name && !order_args_name(a->name, NAME_MAX_BYTES)) ||
-	    (a->provider && (!*a->provider || !order_args_name(a->provider, NAME_MAX_BYTES)))) {
+	    (a->provider && (!*a->provider || !order_args_name(a->provider, NAME_MAX_BYTES))) ||
+	    (a->flow && (!*a->flow || !order_args_name(a->flow, NAME_MAX_BYTES)))) {
 		buf_puts(error, "dest: that is no name");
 		return false;
 	}

@@ -92,8 +92,11 @@ static char *relief_of(const struct explain_row *row, const char *usual)
 	return buf_steal(&text, NULL);
 }
 
+/* A suspension of no site is one of the flow that was asked about. */
 static char *relief_of_row(const struct explain_row *row)
 {
+	if (row->constraint == CONSTRAINT_SUSPENDED && !row->site)
+		return mem_strdup("sluice flow resume, or the time that was said");
 	return relief_of(row, constraint_row(row->constraint)->relief);
 }
 
@@ -141,23 +144,38 @@ static void put_recipients(struct buf *to, int64_t n)
 	buf_printf(to, "%" PRId64 " recipient%s", n, n == 1 ? "" : "s");
 }
 
+/* Of a message, or of all that a flow has there. */
+static void put_whose(struct buf *to, const struct explain_question *x,
+		      const struct explain_row *row)
+{
+	char id[IDENT_TEXT];
+	int64_t n = row->recipients ? row->recipients : row->sending;
+	if (x->id) {
+		buf_puts(to, ident_text(x->id, id));
+	} else {
+		buf_puts(to, "flow ");
+		utf8_put(to, x->flow);
+	}
+	if (n > 0 || x->id) {
+		buf_puts(to, ": ");
+		put_recipients(to, n);
+	}
+	if (row->site)
+		buf_puts(to, " for ");
+}
+
 static void put_line(struct buf *to, const struct explain_question *x,
 		     const struct explain_row *row, int64_t now_ms)
 {
-	char id[IDENT_TEXT];
-	if (x->id) {
-		buf_printf(to, "%s: ", ident_text(x->id, id));
-		put_recipients(to, row->recipients ? row->recipients : row->sending);
-		if (row->site)
-			buf_puts(to, " for ");
-	}
+	if (x->id || x->flow)
+		put_whose(to, x, row);
 	if (row->site)
 		utf8_put(to, row->site);
 	if (row->transport)
 		buf_printf(to, " (%s%s%s)", row->transport, row->provider ? ", of " : "",
 			   row->provider ? row->provider : "");
 	buf_puts(to, ": ");
-	put_sentence(to, row, !x->id, now_ms, false);
+	put_sentence(to, row, !x->id && !x->flow, now_ms, false);
 	buf_puts(to, "\n");
 }
 
@@ -172,9 +190,11 @@ static void put_object(struct buf *to, const struct explain_question *x,
 {
 	struct buf sentence;
 	buf_init(&sentence);
-	put_sentence(&sentence, row, !x->id, now_ms, true);
+	put_sentence(&sentence, row, !x->id && !x->flow, now_ms, true);
 	buf_puts(to, "{");
 	put_id(to, "id", x->id);
+	if (x->flow)
+		json_put_text(to, "flow", x->flow);
 	json_put_text(to, "site", row->site);
 	json_put_text(to, "transport", row->transport);
 	json_put_text(to, "key", row->key);
@@ -186,7 +206,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	json_put_text(to, "relief", relief);
 	free(relief);
 	json_put_time(to, "until", row->until_ms);
-	json_put_number(to, x->id ? "recipients" : "waiting", row->recipients);
+	json_put_number(to, x->id || x->flow ? "recipients" : "waiting", row->recipients);
 	json_put_number(to, "sending", row->sending);
 	json_put_number(to, "limit", row->limit);
 	json_put_number(to, "window", row->window);

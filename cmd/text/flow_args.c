@@ -31,8 +31,11 @@ bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 {
 	if (!order_args_parse(a, argc, argv, "a flow", error))
 		return false;
-	if (a->tabs || a->provider)
-		buf_printf(error, "there is no option --%s", a->tabs ? "tabs" : "provider");
+	if (a->tabs || a->provider || a->flow)
+		buf_printf(error, "there is no option --%s",
+			   a->tabs	 ? "tabs"
+			   : a->provider ? "provider"
+					 : "flow");
 	else if (a->name && !order_args_name(a->name, NAME_MAX_BYTES))
 		buf_puts(error, "flow: that is no name");
 	else if (a->name && a->verb == ORDER_SUSPEND && is_no_flow(a->name))

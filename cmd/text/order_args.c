@@ -35,6 +35,8 @@ static bool take_option(struct order_args *a, int argc, char **argv, int *i)
 		a->provider = value;
 	else if ((value = value_of("--for", argc, argv, i)))
 		a->for_text = value;
+	else if ((value = value_of("--flow", argc, argv, i)))
+		a->flow = value;
 	else if (strncmp(word, "--config=", 9) == 0)
 		a->conf_file = word + 9;
 	else if (with_file && *i + 1 < argc)
@@ -49,7 +51,8 @@ static bool take_option(struct order_args *a, int argc, char **argv, int *i)
 static void wrong_option(const char *word, struct buf *error)
 {
 	if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0 ||
-	    strcmp(word, "--provider") == 0 || strcmp(word, "--for") == 0)
+	    strcmp(word, "--provider") == 0 || strcmp(word, "--for") == 0 ||
+	    strcmp(word, "--flow") == 0)
 		buf_printf(error, "%s wants a value", word);
 	else
 		buf_printf(error, "there is no option %s", word);
@@ -94,6 +97,8 @@ static bool check_order(struct order_args *a, const char *command, const char *n
 		buf_puts(error, "--for belongs to suspend");
 	else if (change && !a->name && !a->provider)
 		buf_printf(error, "%s %s: name %s", command, order_word(a->verb), named);
+	else if (a->flow && change)
+		buf_puts(error, "--flow belongs to list and show");
 	else if (a->tabs && (a->json || a->verb != ORDER_LIST))
 		buf_puts(error, "--tabs belongs to list, without --json");
 	else if (a->cluster && a->verb == ORDER_SHOW)

@@ -22,6 +22,7 @@ struct order_args {
 	bool cluster;	       /* an order, or a list: on all nodes */
 	const char *name;      /* or NULL: all */
 	const char *provider;  /* instead; or NULL */
+	const char *flow;      /* of --flow; or NULL */
 	const char *for_text;  /* of --for; or NULL */
 	int64_t for_ms;	       /* that: a suspension ends by itself; 0: not */
 	const char *conf_file; /* of -c, or NULL */

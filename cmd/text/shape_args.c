@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_COLOR = OPTION_OWN, OPTION_FROM, OPTION_REDRAW, WIDTH_MIN = 80, WIDTH_MAX = 10000 };
+enum {
+	OPTION_COLOR = OPTION_OWN,
+	OPTION_FROM,
+	OPTION_FLOW,
+	OPTION_REDRAW,
+	WIDTH_MIN = 80,
+	WIDTH_MAX = 10000
+};
 #define MINUTES_MAX 1e6
 
 static const struct option longs[] = {
@@ -23,6 +30,7 @@ static const struct option longs[] = {
 	{"top", required_argument, NULL, 'n'},
 	{"batch", required_argument, NULL, 'N'},
 	{"from", required_argument, NULL, OPTION_FROM},
+	{"flow", required_argument, NULL, OPTION_FLOW},
 	{"redraw", no_argument, NULL, OPTION_REDRAW},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", no_argument, NULL, OPTION_COLOR},
@@ -56,13 +64,13 @@ static bool parse_minutes(double *to, struct buf *error)
 	return true;
 }
 
-static bool add_sender(struct shape_args *a, struct buf *error)
+static bool add_name(const char *of[SHAPE_NAMES_MAX], int *n, const char *option, struct buf *error)
 {
-	if (a->nfrom == SHAPE_SENDERS_MAX) {
-		buf_printf(error, "--from %s: more than %d senders", optarg, SHAPE_SENDERS_MAX);
+	if (*n == SHAPE_NAMES_MAX) {
+		buf_printf(error, "%s %s: more than %d of these", option, optarg, SHAPE_NAMES_MAX);
 		return false;
 	}
-	a->from[a->nfrom++] = optarg;
+	of[(*n)++] = optarg;
 	return true;
 }
 
@@ -89,7 +97,9 @@ static bool parse_option(struct shape_args *a, int option, struct buf *error)
 	case 'N':
 		return parse_number("-N", 1, 1 << 30, &a->batch, error);
 	case OPTION_FROM:
-		return add_sender(a, error);
+		return add_name(a->from, &a->nfrom, "--from", error);
+	case OPTION_FLOW:
+		return add_name(a->flow, &a->nflow, "--flow", error);
 	case OPTION_REDRAW:
 		return a->redraw = true;
 	case 'c':

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum { SHAPE_MINUTES = 5 }; /* width of the first bucket, if not said */
-enum { SHAPE_SENDERS_MAX = 100, SHAPE_BATCH = 1000 };
+enum { SHAPE_NAMES_MAX = 100, SHAPE_BATCH = 1000 };
 
 struct shape_args {
 	bool senders, parents, linear, json, color, help;
@@ -25,7 +25,9 @@ struct shape_args {
 	bool maildrop; /* counted too */
 	int batch;     /* messages; 0: not said */
 	int nfrom;     /* patterns of senders; 0: all */
-	const char *from[SHAPE_SENDERS_MAX];
+	const char *from[SHAPE_NAMES_MAX];
+	int nflow; /* 0: all */
+	const char *flow[SHAPE_NAMES_MAX];
 	int subdomains_min, buckets, top, width; /* top 0: all rows */
 	double minutes;				 /* width of the first bucket */
 	uint32_t queues;			 /* bit 1 << enum spool_queue */

@@ -7,10 +7,11 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 	a->login[0] = '\0';
 	if (!order_args_parse(o, argc, argv, "a login", error) || !order_args_on_nodes(o, error))
 		return false;
-	if (o->tabs || o->provider || o->for_text) {
+	if (o->tabs || o->provider || o->flow || o->for_text) {
 		buf_printf(error, "there is no option --%s",
 			   o->tabs	 ? "tabs"
 			   : o->provider ? "provider"
+			   : o->flow	 ? "flow"
 					 : "for");
 		return false;
 	}

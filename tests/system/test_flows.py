@@ -175,6 +175,57 @@ def test_a_suspended_flow_waits_and_no_other(lab):
     assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
 
 
+def test_shape_dest_and_explain_tell_of_one_flow(lab):
+    gate = threading.Event()
+    sinks = {name: lab.sink(Rule("mail", gate=gate)) for name in ("one", "two")}
+    config = Config(queue={"minimal_backoff_time": "1h"})
+    for name, sink in sinks.items():
+        config.routes[f"{name}.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"]}
+    relay = lab.relay(config)
+    try:
+        for sender, to in (("red", ["x@one.test"]), ("red", ["y@one.test"]), ("blue", ["x@two.test", "y@two.test"])):
+            relay.send(f"a@{sender}.test", to)
+        ids = {event["flow"]: event["id"] for event in relay.wait_events("queued", count=3)}
+
+        def total(*words):
+            return json.loads(relay.command("shape", "active", "incoming", "--json", *words).stdout.splitlines()[0])["total"]
+
+        def lines(*words, status=0):
+            done = relay.command(*words)
+            assert done.returncode == status, (words, done)
+            return done.stdout.splitlines()
+
+        wait_until(lambda: all(sink.connections for sink in sinks.values()) and len(lines("queue", "list", "--queue", "active", "--json")) == 3,
+                   what="all to be worked on")
+        assert total() == 4 and total("--flow", "RED.test") == total("--flow=blue.test") == 2
+        assert total("--flow", "red.test", "--flow", "blue.test") == 4 and total("--flow", "nobody") == 0
+        assert total("--flow", "red.test", "--from", "*@blue.test") == 0
+        for flow, own, other in (("red.test", "one", "two"), ("BLUE.TEST", "two", "one")):
+            for verb in ("list", "show"):
+                said = "\n".join(lines("dest", verb, "--flow", flow))
+                assert f":{sinks[own].port}" in said and f":{sinks[other].port}" not in said
+            lines("dest", "list", f"{other}.test", "--flow", flow, status=1)
+            assert lines("dest", "list", f"{own}.test", f"--flow={flow}")
+            for words in ([], [f"{own}.test"]):
+                said = lines("explain", "--flow", flow, *words)
+                assert len(said) == 1 and said[0].startswith(f"flow {flow}: 2 recipients for ")
+            lines("explain", f"{other}.test", "--flow", flow, status=1)
+            lines("explain", ids[flow.lower()], "--flow", "nobody", status=1)
+            row, = map(json.loads, lines("explain", "--json", ids[flow.lower()], "--flow", flow))
+            assert row["id"] == ids[flow.lower()]
+        lines("dest", "list", "--flow", "nobody", status=1)
+        lines("explain", "--flow", "nobody", status=1)
+        for words in (["dest", "suspend", "one.test", "--flow", "red.test"], ["flow", "list", "--flow", "red.test"], ["dest", "--flow", ""],
+                      ["user", "list", "--flow", "red.test"], ["explain", "--flow", ""], ["explain"]):
+            lines(*words, status=2)
+        lines("flow", "suspend", "red.test")
+        said = [json.loads(line) for line in lines("explain", "--json", "--flow", "red.test")]
+        assert said[0]["constraint"] == "suspended" and "sluice flow resume" in said[0]["relief"]
+    finally:
+        gate.set()
+    relay.wait_events("sent", flow="blue.test", count=2)
+
+
 @pytest.mark.parametrize(("suspended", "resumed"), [("other.test.", "Other.test"), ("OTHER.test", "other.test.")])
 def test_a_flow_is_one_in_all_its_spellings(lab, suspended, resumed):
     """What waited for one that was suspended with a final dot was not due when it was resumed, and waited for its time."""
