@@ -194,6 +194,20 @@ def test_each_line_is_an_event(lab, form):
     assert names[-1] == "stopped" and {"ready", "connect", "queued", "sent", "done"} <= set(names)
 
 
+def test_a_number_is_one_in_each_line_of_json(lab):
+    """Of a report it was a text: whoever adds up recipients by nrcpt met both."""
+    sink = lab.sink(Rule("rcpt", "550 5.1.1 nobody", pattern="never"))
+    relay = lab.relay(Config().route_all_to(sink.port), log_format="json")
+    relay.send(recipients=["never@dest.test", "to@dest.test"])
+    relay.wait_event("done", count=2)
+    kinds = {}
+    for line in map(json.loads, relay.log_text().splitlines()):
+        for key, value in line.items():
+            kinds.setdefault((line["event"], key), set()).add(type(value))
+    assert kinds["queued", "nrcpt"] == kinds["queued", "size"] == {int}
+    assert not [name for name, of in kinds.items() if str in of and len(of) > 1]
+
+
 def test_a_line_that_a_kill_has_torn_stays_a_line_of_its_own(lab):
     relay = lab.relay()
     relay.kill()
