@@ -51,9 +51,10 @@ static void mark_all(struct destdb *db)
 		mark_site(db, s, suspend_covers_site(db, s));
 }
 
+/* Of what was named before there was mail for it nobody knows yet what it is: the word is that of sites. */
 static void log_suspension(const struct suspended *n, const char *state, const char *reason)
 {
-	const char *kind = suspend_kind_name(n->kind);
+	const char *kind = n->kind == SUSPEND_ANY ? "site" : suspend_kind_name(n->kind);
 	char end[INTERNET_TIME_TEXT];
 	const char *event = n->kind == SUSPEND_HOST || n->kind == SUSPEND_FLOW ? kind : "site";
 	log_event(LOG_LEVEL_INFO, event, kind, n->name, "state", state, "until",

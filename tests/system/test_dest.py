@@ -212,6 +212,7 @@ def test_a_domain_is_suspended_before_there_is_any_mail_and_resumed(lab):
     relay = _relay(lab, sink.port)
     done = relay.command("dest", "suspend", "later.test")
     assert (done.returncode, done.stdout) == (0, "later.test suspended\n")
+    assert relay.wait_event("site", state="suspended")["site"] == "later.test"
     relay.send(recipients=["to@later.test"])
     relay.send(recipients=["to@now.test"])
     assert sink.wait_messages(1)[0].recipients == ["to@now.test"]
@@ -222,6 +223,7 @@ def test_a_domain_is_suspended_before_there_is_any_mail_and_resumed(lab):
     relay.send(recipients=["other@later.test"])
     relay.wait_event("deferred", count=2)
     assert relay.command("dest", "resume", "later.test").returncode == 0
+    assert relay.wait_event("site", state="resumed")["site"] == "later.test"
     assert {one.recipients[0] for one in sink.wait_messages(3)} == {"to@now.test", "to@later.test", "other@later.test"}
 
 
