@@ -77,10 +77,22 @@ static char *fold_domain(const char *text)
 						     : mem_strdup(text);
 }
 
+static bool ends_with_dot(const char *text)
+{
+	size_t len = strlen(text);
+	return len > 1 && text[len - 1] == '.';
+}
+
+/* ASCII without a final dot is compared as it is. */
+static bool is_folded(const char *text)
+{
+	return utf8_is_ascii(text) && !ends_with_dot(text);
+}
+
 static bool judge_in_ascii(bool (*judgement)(const char *pattern, const char *of),
 			   const char *pattern, const char *of)
 {
-	if (utf8_is_ascii(pattern) && utf8_is_ascii(of))
+	if (is_folded(pattern) && is_folded(of))
 		return judgement(pattern, of);
 	char *folded_pattern = fold_domain(pattern), *folded = fold_domain(of);
 	bool good = judgement(folded_pattern, folded);

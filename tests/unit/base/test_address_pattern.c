@@ -37,6 +37,12 @@ static void an_address_fits_what_is_typed(void **state)
 		{"a@[192.0.2.1]", "a@[192.0.2.1]", true},
 		{"a@[192.0.2.1]", "a@1", false},
 		{"**a**@b", "xax@b", true},
+		{"anna@shop.example.", "anna@shop.example", true},
+		{"*@SHOP.example.", "a@shop.example", true},
+		{".example.", "a@shop.example", true},
+		{"a@*.example.", "a@shop.example", true},
+		{"a@shop.example", "a@shop.example.", true},
+		{"a@shop.example.", "a@shop.examples", false},
 	};
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
 		if (address_pattern_fits(row[i].pattern, row[i].address) != row[i].fits)
@@ -57,8 +63,9 @@ static void a_domain_fits_without_its_local_part(void **state)
 static void a_domain_is_one_however_it_is_written(void **state)
 {
 	(void)state;
-	static const char *const spellings[] = {"b\u00fccher.test", "B\u00dcCHER.TEST",
-						"xn--bcher-kva.test", "\uff42\u00fccher.test"};
+	static const char *const spellings[] = {"b\u00fccher.test",   "B\u00dcCHER.TEST",
+						"xn--bcher-kva.test", "\uff42\u00fccher.test",
+						"b\u00fccher.test.",  "xn--bcher-kva.TEST."};
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
 		for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++) {
 			char pattern[100], address[100];
