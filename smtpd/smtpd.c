@@ -217,6 +217,16 @@ static bool adopt_conf(struct smtpd *s, struct conf *conf, struct inherited *inh
 	return true;
 }
 
+/* A counter that begins at zero shows its first step. Those of other verbs, which no client needs, come up when one is said. */
+static void begin_counting(void)
+{
+	static const char *const stages[] = {"CONNECT", "PROXY",    "COMMAND", "EHLO",
+					     "HELO",	"STARTTLS", "AUTH",    "MAIL",
+					     "RCPT",	"DATA",	    "BDAT"};
+	for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+		metric_cell(FAMILY_rejects, stages[i], NULL);
+}
+
 struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, struct buf *error)
 {
 	struct smtpd *s = mem_zalloc(sizeof *s);
@@ -232,6 +242,7 @@ struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, stru
 		s->worker[i]->limiter = edges->limiter;
 		s->worker[i]->qmgr = edges->qmgr;
 	}
+	begin_counting();
 	inherited_init(&inherited);
 	if (!adopt_conf(s, conf, &inherited, error))
 		smtpd_free(&s);
