@@ -237,6 +237,9 @@ bool conf_value_keep_address(char **address)
 void conf_value_keep_name(char **name)
 {
 	char ascii[NAME_KEY_DOMAIN];
+	size_t len = strlen(*name);
+	if (len > 1 && (*name)[len - 1] == '.')
+		(*name)[len - 1] = '\0';
 	if (utf8_is_ascii(*name) || !name_key_domain(*name, ascii))
 		return;
 	free(*name);

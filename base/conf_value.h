@@ -22,7 +22,8 @@ bool conf_value_keep_address(char **address);
 
 void conf_value_keep_name(char **);
 void conf_value_keep_domain(char **address);
-/* A name, or the domain of an address, beyond ASCII becomes what hosts and the DNS know; other text stays. */
+/* A name, or the domain of an address, beyond ASCII becomes what hosts and the DNS know; other text stays, but for the final dot of a
+ * name, which EHLO, Received and d= have none of. */
 
 void conf_value_default(const struct conf_row *, void *place);
 void conf_value_copy(const struct conf_row *, void *to, const void *from);

@@ -136,7 +136,7 @@ def test_a_domain_that_idna_refuses_has_its_policy(lab, domain):
     assert not sink.messages
 
 
-@pytest.mark.parametrize("written", [ONE, "BÜCHER.test", "bücher．test"])
+@pytest.mark.parametrize("written", [ONE, "BÜCHER.test", "bücher．test", f"{ONE}.", "bücher.test."])
 def test_a_next_hop_and_names_of_ours_are_taken_in_each_spelling(lab, written):
     sink = lab.sink()
     config = Config({"hostname": written}, transports={"smtp": {"helo": written, "port": sink.port}})
@@ -147,7 +147,7 @@ def test_a_next_hop_and_names_of_ours_are_taken_in_each_spelling(lab, written):
     relay = lab.relay(config)
     other = lab.sink(address="127.0.0.2", port=sink.port)
     with relay.client() as client:
-        assert ONE in client.greet().text
+        assert client.greet().lines[0] == ONE
         client.send_mail("a@sender.test", ["b@dest.test"])
         client.send_mail("a@sender.test", ["b@by-mx.test"])
     other.wait_messages(2)
