@@ -3,18 +3,19 @@
 
 #include <string.h>
 
-/* Is name the setting, or the section, that full is or lies in? */
+/* Is name the section that full lies in, or with its section the setting that it is? */
 static bool is_wanted(const char *full, const char *name)
 {
 	size_t len = name ? strlen(name) : 0;
-	return !name || (strncmp(full, name, len) == 0 && (full[len] == '\0' || full[len] == '.'));
+	return !name || (strncmp(full, name, len) == 0 &&
+			 (full[len] == '.' || (full[len] == '\0' && strchr(name, '.'))));
 }
 
-/* Is it what full ends with, as the name of a setting in any section? */
+/* Is it the name of the setting, in any section or in none? */
 static bool last_part(const char *full, const char *name)
 {
 	const char *dot = strrchr(full, '.');
-	return dot && strcmp(dot + 1, name) == 0;
+	return strcmp(dot ? dot + 1 : full, name) == 0;
 }
 
 /* section NULL: its defaults, without a title. */

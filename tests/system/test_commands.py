@@ -176,6 +176,19 @@ def test_config_prints_settings_in_force_and_defaults(lab):
     assert unknown.returncode == REFUSED and "no.such.setting" in unknown.stderr
 
 
+def test_a_setting_is_found_in_all_sections_where_there_is_one_of_all_too(tmp_path):
+    path = tmp_path / "sluice.conf"
+    path.write_text('listener "in" {\n    address = { "127.0.0.1:2525" }\n    networks = { "192.0.2.0/24" }\n    suppress = 3d\n}\n', encoding="utf-8")
+
+    def lines(*names):
+        return run("config", "-c", str(path), *names).stdout.splitlines()
+
+    assert lines("networks") == ['networks = {"127.0.0.0/8", "::1"}', 'listener.in.networks = {"192.0.2.0/24"}']
+    assert lines("suppress")[:2] == ["suppress = 0s", "listener.in.suppress = 3d"]
+    assert all(line.startswith("tls.") for line in lines("tls"))
+    assert lines("listener.in.networks") == lines("networks")[1:]
+
+
 def test_defaults_are_also_those_of_sections_of_which_there_is_none(lab):
     """It was said that no setting is named so, although the manual has its default."""
     relay = lab.relay(start=False)
