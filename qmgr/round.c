@@ -211,10 +211,12 @@ static struct log_held *hold_log(const struct qmgr *q, const struct message *m,
 				 const struct envelope *r)
 {
 	char *names = signed_by(q->sched.conf);
-	struct log_held *held = log_hold(
-		LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to", r->rcpt[0].address,
-		"nrcpt", log_number(1), "size", log_number((int64_t)r->size), "flow",
-		ENVELOPE_FLOW_REPORTS, "report_of", log_id(m->work.id), "signed", names, NULL);
+	struct log_held *held =
+		log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to",
+			 r->rcpt[0].address, "nrcpt", log_number(1), "size",
+			 log_number((int64_t)r->size), "flow", ENVELOPE_FLOW_REPORTS, "message_id",
+			 log_text("<%s@%s>", log_id(r->id), q->sched.conf->own_name), "report_of",
+			 log_id(m->work.id), "signed", names, NULL);
 	free(names);
 	return held;
 }

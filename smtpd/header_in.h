@@ -53,7 +53,8 @@ struct header_in {
 	int8_t priority;
 	bool bulk; /* Precedence: bulk, list or junk */
 	int received;
-	char id[HEADER_MESSAGE_ID_MAX + 1];
+	char id[HEADER_MESSAGE_ID_MAX +
+		1]; /* that of the sender, though it may go; or what missing() adds */
 	bool flow_named;
 	char flow
 		[HEADER_FLOW_MAX +

@@ -8,6 +8,8 @@
 #include "base/datetime.h"
 #include "smtpd/rewrite.h"
 
+#include <stdio.h>
+
 void intake_put(struct intake *in, const char *bytes, size_t len)
 {
 	content_writer_put(&in->out, bytes, len);
@@ -32,9 +34,12 @@ static void add_missing(void *owner, bool blank_line)
 	buf_init(&fields);
 	if (!in->header.date)
 		buf_printf(&fields, "Date: %s\r\n", datetime_text(date_ms(), date));
-	if (!in->header.message_id)
-		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", ident_text(in->out.id, id),
-			   in->hostname);
+	if (!in->header.message_id) {
+		ident_text(in->out.id, id);
+		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", id, in->hostname);
+		if (!in->header.id[0]) /* its sender knows one that was dropped */
+			snprintf(in->header.id, sizeof in->header.id, "<%s@%s>", id, in->hostname);
+	}
 	if (!in->header.from && in->sender[0])
 		buf_printf(&fields, "From: <%s>\r\n", in->sender);
 	if (blank_line)

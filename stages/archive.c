@@ -148,6 +148,7 @@ static struct log_held *hold_log(const struct passage *copy, uint64_t original)
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "from", e->sender, "to",
 			e->rcpt[0].address, "nrcpt", log_number(e->nrcpt), "size",
 			log_number((int64_t)copy->draft.size), "flow", envelope_flow(e),
+			"message_id", log_text("<%s@%s>", log_id(e->id), copy->conf->own_name),
 			"archive_of", log_id(original), "signed", copy->signed_by, NULL);
 }
 

@@ -118,6 +118,20 @@ def test_an_id_or_a_message_id_tells_one_message_and_where_it_is(lab, form):
     assert gone.returncode == 1 and "neither in the log nor in the queue" in gone.stderr and not gone.stdout
 
 
+def test_mail_is_found_by_the_message_id_that_the_relay_gave_it(lab):
+    """Whoever has the message has that of its header; the log did not."""
+    sink = lab.sink(Rule("rcpt", "550 5.1.1 nobody", pattern="never"))
+    relay = lab.relay(Config(listeners={"smtp": {"add_missing_headers": True}}).route_all_to(sink.port))
+    relay.send("from@dest.test", ["to@dest.test"], b"Subject: one\r\n\r\nHello.\r\n")
+    relay.send("from@dest.test", ["never@dest.test"], b"Message-ID: <own@sender.test>\r\n\r\nHello.\r\n")
+    queued = {event["id"]: event for event in relay.wait_events("queued", count=3)}
+    for message in sink.wait_messages(2):
+        given, = re.findall(rb"(?im)^Message-ID: (<.*>)\r$", message.content.split(b"\r\n\r\n")[0])
+        number, = [one for one, event in queued.items() if event.get("message_id") == given.decode()]
+        assert relay.command("trace", given.decode()).stdout.startswith(number)
+    assert "<own@sender.test>" in {event.get("message_id") for event in queued.values()}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_login_that_looks_like_an_id_tells_its_mail(lab, form):
     login = "4915112345678"
