@@ -53,12 +53,11 @@ struct header_in {
 	int8_t priority;
 	bool bulk; /* Precedence: bulk, list or junk */
 	int received;
-	char id[HEADER_MESSAGE_ID_MAX +
-		1]; /* that of the sender, though it may go; or what missing() adds */
+	/* That of the sender, though it may go; or what missing() adds. */
+	char id[HEADER_MESSAGE_ID_MAX + 1];
 	bool flow_named;
-	char flow
-		[HEADER_FLOW_MAX +
-		 2]; /* the first that was there; of one that is too long, one byte more than may be */
+	/* The first that was there; of one that is too long, one byte more than may be. */
+	char flow[HEADER_FLOW_MAX + 2];
 };
 
 void header_in_feed(struct header_in *, const char *bytes, size_t len);
