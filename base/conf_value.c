@@ -174,6 +174,16 @@ bool conf_list_has(const struct conf_list *l, const char *item)
 	return false;
 }
 
+bool conf_list_same(const struct conf_list *a, const struct conf_list *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (int i = 0; i < a->n; i++)
+		if (strcmp(a->item[i], b->item[i]) != 0)
+			return false;
+	return true;
+}
+
 void conf_list_free(struct conf_list *l)
 {
 	for (int i = 0; i < l->n; i++)

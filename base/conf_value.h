@@ -34,6 +34,7 @@ void conf_value_print_default(const struct conf_row *, struct buf *to);
 
 void conf_list_add(struct conf_list *, const char *item);
 bool conf_list_has(const struct conf_list *, const char *item);
+bool conf_list_same(const struct conf_list *, const struct conf_list *);
 void conf_list_free(struct conf_list *);
 
 #endif

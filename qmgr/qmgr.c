@@ -65,7 +65,7 @@ static void apply_conf(struct qmgr *q, struct conf *conf)
 	site_configure(s);
 	if (conf->authorities != old->authorities || conf->tls.minimum != old->tls.minimum)
 		conns_end_proven(&q->db);
-	conns_end_named(&q->db);
+	conns_end_changed(&q->db);
 	q->router_due = q->sched.reader_due = true;
 	conf_unref(old);
 	give_credit(q);

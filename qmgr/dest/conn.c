@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/conn.h"
 
+#include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tls_dane.h"
@@ -46,6 +47,8 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 	c->name = mem_strdup(to->name);
 	c->peer = mem_strdup(to->peer);
 	c->hello = mem_strdup(hello_of(s));
+	c->conf = conf_ref(s->queue.transport->conf);
+	c->settings = s->queue.transport->settings;
 	c->extra = s->slow > 0;
 	c->most = s->queue.transport->settings->connection_max_messages;
 	c->opened_ms = destdb_now_ms(db);
@@ -148,6 +151,7 @@ void conn_forget(struct destdb *db, struct conn *c)
 	free(c->name);
 	free(c->hello);
 	free(c->peer);
+	conf_unref(c->conf);
 	free(c);
 }
 
@@ -163,12 +167,43 @@ void conns_end_proven(struct destdb *db)
 	}
 }
 
-void conns_end_named(struct destdb *db)
+/* A worker has these from when the connection is opened until it is closed; all others are looked up for each message. */
+#define KEPT(X)                                                                                    \
+	X(protocol)                                                                                \
+	X(pipeline_depth)                                                                          \
+	X(convert_8bit)                                                                            \
+	X(connection_idle_timeout)                                                                 \
+	X(connection_max_age)                                                                      \
+	X(connection_max_messages)                                                                 \
+	X(connect_timeout)                                                                         \
+	X(greeting_timeout)                                                                        \
+	X(helo_timeout)                                                                            \
+	X(starttls_timeout)                                                                        \
+	X(mail_timeout)                                                                            \
+	X(rcpt_timeout)                                                                            \
+	X(data_init_timeout)                                                                       \
+	X(data_block_timeout)                                                                      \
+	X(data_done_timeout)                                                                       \
+	X(rset_timeout)                                                                            \
+	X(quit_timeout)
+
+static bool keeps_to_settings(const struct conn *c)
+{
+	const struct transport *t = c->site->queue.transport;
+	const struct conf_transport *had = c->settings, *has = t->settings;
+#define SAME(setting) had->setting == has->setting &&
+	return KEPT(SAME) conf_list_same(&c->conf->tls.groups, &t->conf->tls.groups);
+#undef SAME
+}
+
+void conns_end_changed(struct destdb *db)
 {
 	struct conn *c, *tmp;
 	HASH_ITER(hh, db->conns, c, tmp)
 	{
-		if ((conn_ready(c) || conn_unready(c)) && strcmp(c->hello, hello_of(c->site)) != 0)
+		bool open = conn_ready(c) || conn_unready(c);
+		bool same = keeps_to_settings(c) && strcmp(c->hello, hello_of(c->site)) == 0;
+		if (open && !same)
 			conn_end(db, c);
 	}
 }

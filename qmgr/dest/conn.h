@@ -51,9 +51,11 @@ struct conn {
 	uint64_t number;
 	struct site *site;
 	struct host *host;
-	char *name;  /* what the host was called when it was opened */
-	char *peer;  /* likewise, name[address]:port: so its verdicts call it */
-	char *hello; /* how we have called ourselves there */
+	char *name;	   /* what the host was called when it was opened */
+	char *peer;	   /* likewise, name[address]:port: so its verdicts call it */
+	char *hello;	   /* how we have called ourselves there */
+	struct conf *conf; /* with which it was opened, a reference; */
+	const struct conf_transport *settings; /* in there */
 	int worker;
 	enum conn_state state;
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
@@ -94,8 +96,9 @@ void conn_end(struct destdb *, struct conn *);
 void conns_end_proven(struct destdb *);
 /* Hosts have to prove other things now: end connections to those that have proven anything. */
 
-void conns_end_named(struct destdb *);
-/* We may be called otherwise now: end connections to hosts that have heard another name in EHLO. */
+void conns_end_changed(struct destdb *);
+/* End connections to hosts that have heard another name of ours than they would now, and those that a worker has
+ * opened with other settings. */
 
 void conns_free(struct destdb *);
 /* Forget all connections, and the entries in flight on them. */

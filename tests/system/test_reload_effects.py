@@ -8,6 +8,8 @@ import re
 import pytest
 
 from lab.config import Config
+from lab.net import wait_until
+from lab.sink import Rule
 from lab.smtp import Closed
 
 GONE = object()  # the setting is taken out
@@ -280,3 +282,62 @@ def test_an_open_session_keeps_its_listener_and_has_tables_and_limits_of_now(wor
     assert sorted(event["to"] for event in world.relay.events("sent", id=ident)) == ["a@dest.test", "all@copy.test", "b@dest.test"]
     for section, name in (("listener", "recipient_limit"), ("", "message_size_limit"), ("", "recipient_access"), ("", "always_bcc")):
         world.set(section, name, GONE)
+
+
+# --- connections that are kept
+
+
+def _kept(lab, sink, **transport):
+    """A relay that has an idle connection to the sink, and keeps it for longer than a test takes."""
+    relay = lab.relay(Config(transports={"smtp": {"connection_idle_timeout": "5m", **transport}}).route_all_to(sink.port))
+    relay.send()
+    relay.wait_event("sent")
+    assert sink.connections == 1
+    return relay
+
+
+def _change(relay, **settings):
+    relay.config.transports["smtp"] |= settings
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+
+
+def test_a_kept_connection_ends_after_its_time_of_now(lab):
+    sink = lab.sink()
+    relay = _kept(lab, sink)
+    _change(relay, connection_idle_timeout="50ms")
+    wait_until(lambda: sink.connections == 0, 60, "the connection to end")
+    assert sink.sessions[0].verbs()[-1] == "QUIT"
+
+
+def test_8bit_content_is_converted_as_the_settings_are_now(lab):
+    content = b"Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n\xc3\xa4\r\n"
+    sink = lab.sink(extensions=("PIPELINING",))
+    relay = _kept(lab, sink)
+    for count, (convert, seen) in enumerate([(False, b"\xc3\xa4"), (True, b"=C3=A4")], 2):
+        _change(relay, convert_8bit=convert)
+        with relay.client() as client:
+            client.greet()
+            client.send_mail("from@sender.test", ["to@dest.test"], content, mail_params=" BODY=8BITMIME")
+        relay.wait_event("sent", count=count)
+        assert seen in sink.messages[-1].content
+
+
+def test_mail_goes_by_the_protocol_of_now_to_the_same_host(lab):
+    sink = lab.sink()
+    relay = _kept(lab, sink)
+    sink.behaviour.lmtp = True
+    _change(relay, protocol="lmtp")
+    relay.send()
+    sink.wait_messages(2)
+    assert sink.sessions[sink.messages[-1].session].verbs()[0] == "LHLO"
+
+
+def test_a_host_that_hangs_has_the_time_of_now(lab):
+    """Mail waits for its greeting, or for its reply; the one goes on at once, the other comes to its end there."""
+    sink = lab.sink(Rule("connect", "", times=1))
+    relay = lab.relay(Config(transports={"smtp": {}}).route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: sink.sessions, 60, "a connection")
+    _change(relay, greeting_timeout="299s")
+    sink.wait_messages(1)

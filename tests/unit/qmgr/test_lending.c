@@ -309,6 +309,40 @@ static void so_does_one_to_the_port_of_before(void **state)
 	is_given_anew();
 }
 
+/* What its worker has read when it was opened holds until it is closed. */
+static void after_a_reload_one_that_was_opened_with_other_settings_ends(void **state)
+{
+	static const char *const settings[] = {
+		"transport smtp { protocol = lmtp port = 25 }",
+		"transport smtp { pipeline_depth = 1 }",
+		"transport smtp { convert_8bit = false }",
+		"transport smtp { connection_idle_timeout = 1m }",
+		"transport smtp { connection_max_age = 1h }",
+		"transport smtp { connection_max_messages = 7 }",
+		"transport smtp { connect_timeout = 1m }",
+		"transport smtp { greeting_timeout = 1m }",
+		"transport smtp { helo_timeout = 1m }",
+		"transport smtp { starttls_timeout = 1m }",
+		"transport smtp { mail_timeout = 1m }",
+		"transport smtp { rcpt_timeout = 1m }",
+		"transport smtp { data_init_timeout = 1m }",
+		"transport smtp { data_block_timeout = 1m }",
+		"transport smtp { data_done_timeout = 1m }",
+		"transport smtp { rset_timeout = 1m }",
+		"transport smtp { quit_timeout = 1m }",
+		"tls { groups = { P-256 } }",
+	};
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		begin_idle("");
+		reload(settings[i]);
+		assert_true(was_told_to_end(open_at(0)));
+		finish(state);
+	}
+	begin_idle("");
+	reload("transport smtp { connection_limit = 7 destination_rate = 9/s pace = false }");
+	assert_int_equal(ending.n, 0);
+}
+
 static void one_to_an_address_of_before_goes_on_where_nothing_else_has_changed(void **state)
 {
 	(void)state;
@@ -342,6 +376,7 @@ int main(void)
 		TEST(after_a_reload_that_demands_tls_one_to_an_address_of_before_ends),
 		TEST(so_does_one_with_the_source_address_of_before),
 		TEST(so_does_one_to_the_port_of_before),
+		TEST(after_a_reload_one_that_was_opened_with_other_settings_ends),
 		TEST(one_to_an_address_of_before_goes_on_where_nothing_else_has_changed),
 	};
 	return RUN(tests);
