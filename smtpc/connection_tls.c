@@ -11,17 +11,35 @@
 #include <gsasl.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A host that resumes a session knows us by the certificate that it saw when that began. */
+static char *name_of_identity(const struct connection *c)
+{
+	const SSL_CTX *identity = c->open->transport->identity;
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned len = 0;
+	if (identity)
+		X509_digest(SSL_CTX_get0_certificate(identity), EVP_sha256(), digest, &len);
+	char *text = mem_zalloc(2 * (size_t)len + 1);
+	for (unsigned i = 0; i < len; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", digest[i]);
+	return text;
+}
 
 /* The caller's to free(). */
 static char *session_key(const struct connection *c)
 {
 	const struct conf_source *from = c->open->source;
-	return mem_printf("%s:%d/%s/%s%s%s", c->open->host, address_port(&c->open->address),
-			  c->open->transport->title, c->tls, from ? " from=" : "",
-			  from ? from->title : "");
+	char *identity = name_of_identity(c);
+	char *key = mem_printf("%s:%d/%s/%s%s%s with=%s", c->open->host,
+			       address_port(&c->open->address), c->open->transport->title, c->tls,
+			       from ? " from=" : "", from ? from->title : "", identity);
+	free(identity);
+	return key;
 }
 
 static const struct conf_list *groups_of(const struct connection *c)

@@ -4,6 +4,8 @@ that is taken out again has its default."""
 
 import pathlib
 import re
+import shutil
+import ssl
 
 import pytest
 
@@ -341,3 +343,37 @@ def test_a_host_that_hangs_has_the_time_of_now(lab):
     wait_until(lambda: sink.sessions, 60, "a connection")
     _change(relay, greeting_timeout="299s")
     sink.wait_messages(1)
+
+
+def test_a_host_sees_the_client_certificate_of_now_where_it_resumes_a_session_too(lab):
+    """The tickets that it gave hold the certificate of before, and it would ask for no other."""
+    first, second = (lab.certificates.host(name) for name in ("first.test", "second.test"))
+    context = lab.certificates.server_context("host.test")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(lab.certificates.ca)
+    sink = lab.sink(tls=context)
+    relay = lab.relay(Config(), start=False)
+    own = [str(pathlib.Path(relay.folder) / name) for name in ("cert.pem", "key.pem")]
+    relay.config.transports["smtp"] = {"tls": "required", "client_certificate": own[0], "client_key": own[1]}
+    relay.config.route_all_to(sink.port)
+    relay.write_config()
+
+    def shown(pair, count):
+        for source, to in zip(pair, own):
+            shutil.copy(source, to)
+        if relay.running():
+            assert relay.command("reload").returncode == 0
+        else:
+            relay.start()
+        relay.send()
+        relay.wait_event("sent", count=count)
+        session = sink.sessions[sink.messages[-1].session]
+        (((_, name),),) = session.socket.getpeercert()["subject"]
+        session.drop()
+        session.ended.wait(60)
+        return name
+
+    # Of two connections in a row the second resumes what the first began.
+    assert [shown(first, count) for count in (1, 2, 3)] == ["first.test"] * 3
+    assert relay.events("tls", resumed="yes")
+    assert shown(second, 4) == "second.test"
