@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "qmgr/message.h"
 #include "qmgr/reader.h"
+#include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/shelf.h"
@@ -26,11 +27,12 @@ struct verifier_domain {
 
 struct verification {
 	char *key; /* sender, a line end, address */
+	char *way; /* that its route led when it was asked for */
 	char *sender, *address;
 	struct list link;	 /* in its domain, or among those remembered */
 	struct note *asker;	 /* struct verify, linked by their notes */
 	struct verdict *verdict; /* remembered; NULL: waits, or is under way */
-	int64_t until_ms;	 /* steady clock */
+	int64_t known_ms;	 /* steady clock: since when */
 	struct verifier_domain *domain;
 	UT_hash_handle hh;
 };
@@ -91,32 +93,39 @@ static void forget_verification(struct qmgr *q, struct verification *v)
 	list_remove(&v->link);
 	verdict_unref(v->verdict);
 	free(v->key);
+	free(v->way);
 	free(v->sender);
 	free(v->address);
 	free(v);
 }
 
-static struct verification *oldest_remembered(struct verifier *f)
+static void keep_to_limit(struct qmgr *q)
 {
-	return list_entry(list_first(&f->remembered), struct verification, link);
+	struct verifier *f = &q->verifier;
+	while (f->nremembered > verify_settings(q)->cache_limit)
+		forget_verification(
+			q, list_entry(list_first(&f->remembered), struct verification, link));
+}
+
+/* As long as the settings say now, whatever they said when it was heard. */
+static int64_t remembered_ms(const struct qmgr *q, const struct verdict *verdict)
+{
+	const struct conf_verify *c = verify_settings(q);
+	return verdict->class == VERDICT_SENT ? c->positive_time : c->negative_time;
 }
 
 static void remember_verdict(struct qmgr *q, struct verification *v, struct verdict *verdict)
 {
 	struct verifier *f = &q->verifier;
-	bool good = verdict->class == VERDICT_SENT;
-	int64_t time_ms =
-		good ? verify_settings(q)->positive_time : verify_settings(q)->negative_time;
-	if (result_of(verdict) == VERIFY_UNKNOWN || time_ms == 0) {
+	if (result_of(verdict) == VERIFY_UNKNOWN || remembered_ms(q, verdict) == 0) {
 		forget_verification(q, v);
 		return;
 	}
 	v->verdict = verdict_ref(verdict);
-	v->until_ms = scheduler_now_ms(&q->sched) + time_ms;
+	v->known_ms = scheduler_now_ms(&q->sched);
 	list_append(&f->remembered, &v->link);
 	f->nremembered++;
-	while (f->nremembered > verify_settings(q)->cache_limit)
-		forget_verification(q, oldest_remembered(f));
+	keep_to_limit(q);
 }
 
 /* --- who waits */
@@ -293,11 +302,26 @@ void verifier_run(struct qmgr *q)
 
 /* --- questions */
 
-static struct verification *verification_new(struct verifier *f, const char *key,
+static const char *sender_of(const struct qmgr *q, const struct verify *ask)
+{
+	return ask->sender ? ask->sender : verify_settings(q)->sender;
+}
+
+static char *way_of(const struct qmgr *q, const char *sender, const char *address)
+{
+	const struct route *r = route_find(q->routes, sender, address);
+	struct buf b = {0};
+	nexthop_write_key(&b, r, address);
+	nexthop_write_terms(&b, q->sched.conf->tables, r, sender, address);
+	return buf_steal(&b, NULL);
+}
+
+static struct verification *verification_new(struct verifier *f, const char *key, const char *way,
 					     const char *sender, const char *address)
 {
 	struct verification *v = mem_zalloc(sizeof *v);
 	v->key = mem_strdup(key);
+	v->way = mem_strdup(way);
 	v->sender = mem_strdup(sender);
 	v->address = mem_strdup(address);
 	list_init(&v->link);
@@ -305,10 +329,13 @@ static struct verification *verification_new(struct verifier *f, const char *key
 	return v;
 }
 
-/* True: what is remembered is the answer. */
-static bool answer_remembered(struct qmgr *q, struct verification *v, struct verify *ask)
+/* A host answers for nobody whose mail goes elsewhere by now. True: what is remembered is the answer. */
+static bool answer_remembered(struct qmgr *q, struct verification *v, const char *way,
+			      struct verify *ask)
 {
-	if (!v->verdict || ask->fresh || v->until_ms <= scheduler_now_ms(&q->sched))
+	if (!v->verdict || ask->fresh || strcmp(v->way, way) != 0)
+		return false;
+	if (v->known_ms + remembered_ms(q, v->verdict) <= scheduler_now_ms(&q->sched))
 		return false;
 	list_remove(&v->link);
 	list_append(&q->verifier.remembered, &v->link);
@@ -316,33 +343,42 @@ static bool answer_remembered(struct qmgr *q, struct verification *v, struct ver
 	return true;
 }
 
-void verifier_ask(struct qmgr *q, struct verify *ask)
+static void ask_in_turn(struct qmgr *q, struct verification *v, const char *key, const char *way,
+			struct verify *ask)
 {
 	struct verifier *f = &q->verifier;
-	const char *sender = ask->sender ? ask->sender : verify_settings(q)->sender;
-	char *key = mem_printf("%s\n%s", sender, ask->address);
-	struct verification *v;
-	HASH_FIND_STR(f->by_key, key, v);
-	if (v && answer_remembered(q, v, ask)) {
-		free(key);
-		return;
-	}
-	if (v && v->verdict) {
-		forget_verification(q, v);
-		v = NULL;
-	}
 	if (!v && f->nwaiting >= VERIFIER_WAITING_MAX) {
 		answer_asker(ask, VERIFY_UNKNOWN, NULL, false);
-		free(key);
 		return;
 	}
 	if (!v) {
-		v = verification_new(f, key, sender, ask->address);
+		v = verification_new(f, key, way, sender_of(q, ask), ask->address);
 		wait_in_turn(f, v);
 	}
-	free(key);
 	ask->note.next = v->asker;
 	v->asker = &ask->note;
+}
+
+void verifier_ask(struct qmgr *q, struct verify *ask)
+{
+	char *key = mem_printf("%s\n%s", sender_of(q, ask), ask->address);
+	char *way = way_of(q, sender_of(q, ask), ask->address);
+	struct verification *v;
+	HASH_FIND_STR(q->verifier.by_key, key, v);
+	if (!v || !answer_remembered(q, v, way, ask)) {
+		if (v && v->verdict) {
+			forget_verification(q, v);
+			v = NULL;
+		}
+		ask_in_turn(q, v, key, way, ask);
+	}
+	free(way);
+	free(key);
+}
+
+void verifier_configure(struct qmgr *q)
+{
+	keep_to_limit(q);
 }
 
 /* --- the end */

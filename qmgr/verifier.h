@@ -51,6 +51,7 @@ struct verifier {
 
 void verifier_init(struct verifier *);
 void verifier_ask(struct qmgr *, struct verify *);
+void verifier_configure(struct qmgr *); /* the configuration is another */
 
 void verifier_run(struct qmgr *);
 /* Ask about those whose turn it is, and end what has nothing left. Not while a message is being seen to. */

@@ -183,6 +183,51 @@ static void of_what_is_remembered_the_least_lately_used_goes(void **state)
 	nothing_is_left();
 }
 
+/* It has said so of the same recipient before the reload, and may not be asked about him any more. */
+static void a_host_answers_for_nobody_whose_mail_goes_elsewhere_since_a_reload(void **state)
+{
+	(void)state;
+	begin("route x.test { relay = { \"[old.test]\" } }");
+	ask("a@x.test");
+	answer("old.test", "0 old.test 192.0.2.1");
+	ready(open_to("old.test"), 1);
+	done(given_at(0), VERDICT_FAILED);
+	assert_int_equal(answered(false), VERIFY_REFUSES);
+	reload("route x.test { relay = { \"[old.test]\" } } route y.test { }");
+	ask("a@x.test");
+	assert_int_equal(answered(true), VERIFY_REFUSES);
+	reload("route x.test { relay = { \"[new.test]\" } }");
+	ask("a@x.test");
+	answer("new.test", "0 new.test 192.0.2.2");
+	ready(open_to("new.test"), 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(answered(false), VERIFY_TAKES);
+	ask("a@x.test");
+	assert_int_equal(answered(true), VERIFY_TAKES);
+	nothing_is_left();
+}
+
+static void how_long_and_how_many_are_remembered_is_what_the_last_reload_says(void **state)
+{
+	(void)state;
+	begin("");
+	ask("a@x.test");
+	no_answer("x.test", VERDICT_FAILED, "5.1.2");
+	assert_int_equal(answered(false), VERIFY_REFUSES);
+	reload("verify { negative_time = 1m }");
+	pass_time(59000);
+	ask("a@x.test");
+	assert_int_equal(answered(true), VERIFY_REFUSES);
+	pass_time(1000);
+	ask("a@x.test");
+	no_answer("x.test", VERDICT_FAILED, "5.1.2");
+	assert_int_equal(answered(false), VERIFY_REFUSES);
+	assert_int_equal(q->verifier.nremembered, 1);
+	reload("verify { cache_limit = 0 }");
+	assert_int_equal(q->verifier.nremembered, 0);
+	nothing_is_left();
+}
+
 static void mail_and_questions_share_a_connection(void **state)
 {
 	(void)state;
@@ -223,6 +268,8 @@ int main(void)
 		T(so_many_are_under_way_half_of_them_of_one_domain_in_turn),
 		T(too_many_who_wait_are_turned_away),
 		T(of_what_is_remembered_the_least_lately_used_goes),
+		T(a_host_answers_for_nobody_whose_mail_goes_elsewhere_since_a_reload),
+		T(how_long_and_how_many_are_remembered_is_what_the_last_reload_says),
 		T(mail_and_questions_share_a_connection),
 		T(an_end_in_the_midst_leaves_nothing),
 	};
