@@ -562,7 +562,7 @@
 	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
 	  "The longest time for the look-up of a policy: its record, its host, the policy itself. Mail waits for it if no policy is known.") \
 	P(duration, mta_sts_interval, "5m", 10, DAYS(1), RELOAD, "",                               \
-	  "How long the record of a domain, or a failure to fetch its policy, is remembered.") \
+	  "How long the record of a domain, or a failure to fetch its policy, is remembered. A reload forgets failures.") \
 	P(number, mta_sts_port, "443", 1, 65535, RELOAD, "",                                       \
 	  "The TCP port from which policies are fetched. Other values than 443 are for tests.")
 

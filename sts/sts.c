@@ -131,6 +131,20 @@ static void handle_ask(struct sts *s, struct sts_ask *a)
 		answer_all(d);
 }
 
+/* A record is remembered for as long as the settings say now; and a look that failed is taken again with them. */
+static void use_conf(struct sts *s, struct note *note)
+{
+	int64_t before_ms = s->conf->tls.mta_sts_interval;
+	conf_note_use(note, &s->conf);
+	for (struct sts_domain *d = s->table.all; d; d = d->hh.next) {
+		bool failed = d->outcome == STS_RECORD_UNKNOWN || d->outcome >= STS_FETCH_ERROR;
+		if (failed)
+			d->look_ms = 0;
+		else if (d->look_ms > 0)
+			d->look_ms += s->conf->tls.mta_sts_interval - before_ms;
+	}
+}
+
 static void receive_note(void *owner, struct note *n)
 {
 	struct sts *s = owner;
@@ -138,7 +152,7 @@ static void receive_note(void *owner, struct note *n)
 	struct resolve *r = (struct resolve *)n;
 	switch (n->type) {
 	case STS_CONF:
-		conf_note_use(n, &s->conf);
+		use_conf(s, n);
 		break;
 	case STS_ASK:
 		if (s->https)

@@ -5,11 +5,14 @@ import itertools
 import json
 import pathlib
 import re
+import shutil
 import socket
+import tempfile
 import time
 
 import pytest
 
+from lab.certs import Certificates
 from lab.net import wait_until
 from lab.policy_host import policy
 from lab.sts_world import BAD, CLEAR, GOOD, HOLE, World
@@ -240,6 +243,35 @@ def test_what_a_domain_publishes_later_is_found(lab):
     world.became("sent", "same")
     for name in ("later", "unhosted"):
         world.relay.wait_event("mta_sts", domain=f"{name}.test", result="fetched")
+
+
+def test_what_kept_a_policy_from_being_fetched_is_forgotten_at_a_reload(lab):
+    """Mail would go past the policy for as long as the failure is remembered."""
+    own = lab.enter_context(tempfile.TemporaryDirectory())
+    authorities = shutil.copy(Certificates(own).ca, own + "/both.pem")
+    world = World(lab, {"good": "MX 10 mx2.good"}, ca=f'"{authorities}"', mta_sts_interval="1d")
+    world.policies.answers["good.test"] = policy("enforce", "mx.good.test")
+    world.send("good")
+    assert world.relay.wait_event("mta_sts")["result"] == "webpki-invalid"
+    world.became("sent", "good")
+    shutil.copy(lab.certificates.ca, authorities)
+    assert world.relay.command("reload").returncode == 0
+    world.relay.send(recipients=["late@good.test"])
+    assert world.relay.wait_event("deferred", to="late@good.test")["dsn"] == "4.7.0"
+
+
+def test_a_record_is_remembered_for_the_time_of_now(lab):
+    world = World(lab, {"late": "MX 10 mx2.late"}, mta_sts_interval="1d")
+    world.policies.answers["late.test"] = policy("enforce", "mx.late.test")
+    world.set_ids({})
+    world.send("late")
+    world.became("sent", "late")
+    world.set_ids({"late": "1"})
+    world.relay.config.extra = world.relay.config.extra.replace("interval = 1d", "interval = 10ms")
+    world.relay.write_config()
+    assert world.relay.command("reload").returncode == 0
+    world.send("late")
+    world.relay.wait_event("mta_sts", domain="late.test", result="fetched")
 
 
 def test_relays_and_those_who_have_it_off_ask_for_nothing(lab):
