@@ -172,23 +172,29 @@ static void carry_out(struct smtpd *s, struct plan *plan, struct conf *conf)
 	drop_unwanted(s);
 }
 
-static bool has_filter(const struct conf *c, const char *name)
+/* One that mail passes; else NULL. */
+static const struct conf_milter *find_filter(const struct conf *c, const char *name)
 {
 	for (int i = 0; c && i < c->nmilter; i++)
-		if (strcmp(c->milter[i].title, name) == 0)
-			return true;
-	return false;
+		if (strcmp(c->milter[i].title, name) == 0 && conf_milter_passed(c, &c->milter[i]))
+			return &c->milter[i];
+	return NULL;
 }
 
-/* A filter that is new works, until it is found not to. */
+/* A filter works, until it is found not to. What is known of it is known of where it was. */
 static void tell_of_filters(const struct conf *old, const struct conf *new)
 {
-	for (int i = 0; i < new->nmilter; i++)
-		if (!has_filter(old, new->milter[i].title))
-			milter_health_begin(&new->milter[i]);
 	for (int i = 0; old && i < old->nmilter; i++)
-		if (!has_filter(new, old->milter[i].title))
+		if (!find_filter(new, old->milter[i].title))
 			milter_health_forget(old->milter[i].title);
+	for (int i = 0; i < new->nmilter; i++) {
+		const struct conf_milter *m = &new->milter[i], *was = find_filter(old, m->title);
+		if (was && strcmp(was->address, m->address) == 0)
+			continue;
+		milter_health_forget(m->title);
+		if (find_filter(new, m->title))
+			milter_health_begin(m);
+	}
 }
 
 static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inherited,

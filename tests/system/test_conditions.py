@@ -134,6 +134,40 @@ def test_a_filter_that_is_no_more_in_the_configuration_is_no_condition(lab, milt
     assert _names(relay) == []
 
 
+def test_a_filter_that_no_mail_passes_any_more_is_no_condition(lab, milter):
+    """Nobody looks whether it is back, and only mail on hold may yet be shown to it."""
+    milter.stop()
+    relay = _filtered(lab, milter)
+    wait_until(lambda: _names(relay) == ["filter_away"], 60, "the filter to be missed")
+    relay.config.listeners["smtp"]["milters"] = []
+    relay.config.settings["sender_access"] = [f"{relay.folder}/hold"]
+    with open(f"{relay.folder}/hold", "w", encoding="ascii") as table:
+        table.write("from@sender.test hold\n")
+    relay.write_config()
+    relay.command("reload")
+    assert _names(relay) == [] and _http(relay, "/healthz")[0] == 200
+    relay.send()
+    held = relay.wait_event("queued")["id"]
+    assert relay.command("queue", "release", "--refilter", held).returncode == 1
+    assert _names(relay) == [] and _http(relay, "/healthz")[0] == 200
+
+
+def test_what_was_wrong_with_a_filter_is_not_wrong_with_that_at_another_address(lab, milter):
+    """It was at work when it failed, so that an answer alone would not do."""
+    other = Milter()
+    lab.callback(other.close)
+    milter.behave({"M": packet(b"!")})
+    relay = _filtered(lab, milter)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 451)
+    wait_until(lambda: _names(relay) == ["filter_away"], 60, "the filter to be missed")
+    relay.config.extra = relay.config.extra.replace(milter.address, other.address)
+    relay.write_config()
+    relay.command("reload")
+    assert _names(relay) == [] and _http(relay, "/healthz")[0] == 200
+
+
 @pytest.mark.parametrize("how", ["stop", "restart"])
 def test_what_is_on_when_the_relay_ends_is_off_in_its_log(lab, milter, how):
     milter.stop()
