@@ -77,6 +77,50 @@ void copy_wait_ask(struct spool *s)
 	replicate_ask(p->keeper, ++p->barrier);
 }
 
+void copy_wait_order(struct spool *s, struct spool_command *c)
+{
+	struct replication *p = &s->replication;
+	assert(loop_is_ours(s->loop));
+	if (!p->keeper || p->away) {
+		c->uncopied = p->keeper;
+		loop_post(c->reply_to, &c->note);
+		return;
+	}
+	c->barrier = p->barrier + 1;
+	c->note.next = NULL;
+	*p->orders_end = &c->note;
+	p->orders_end = &c->note.next;
+}
+
+/* Those that wait have barriers up to this one. */
+void copy_wait_ask_orders(struct spool *s)
+{
+	struct replication *p = &s->replication;
+	bool any = false;
+	for (const struct note *n = p->orders; n; n = n->next)
+		any = ((const struct spool_command *)n)->barrier > p->barrier;
+	if (any)
+		replicate_ask(p->keeper, ++p->barrier);
+}
+
+static struct spool_command *take_order(struct replication *p)
+{
+	struct spool_command *c = (struct spool_command *)p->orders;
+	p->orders = c->note.next;
+	if (!p->orders)
+		p->orders_end = &p->orders;
+	return c;
+}
+
+static void answer_orders(struct replication *p, uint64_t barrier, bool copied)
+{
+	while (p->orders && ((struct spool_command *)p->orders)->barrier <= barrier) {
+		struct spool_command *c = take_order(p);
+		c->uncopied = !copied;
+		loop_post(c->reply_to, &c->note);
+	}
+}
+
 static void take_awaiting(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
@@ -112,6 +156,7 @@ static void conclude_until(struct spool *s, uint64_t barrier)
 			break;
 		conclude_op(s, op, true);
 	}
+	answer_orders(&s->replication, barrier, true);
 }
 
 /* Whoever keeps the copy has forgotten all barriers with that. */
@@ -139,6 +184,8 @@ static void turn_away(struct spool *s, const struct replicate *r)
 		else if (p->away && op->kind == OP_STORE && !op->store->adopted)
 			conclude_op(s, op, p->degrade);
 	}
+	if (p->away)
+		answer_orders(p, UINT64_MAX, false);
 	if (p->alone)
 		s->journal.renew_above = RENEW_BYTES;
 	else

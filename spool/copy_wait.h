@@ -13,7 +13,10 @@
  * message may have been begun, and deliveries go on; the log begins new segments, so that what is dead need not be sent when there is
  * room again. Where nobody adopts the queue unasked, deliveries go on as ever.
  *
- * OWNERSHIP  Owns the ops that wait.
+ * An order of the operator is done as soon as it is synced here, and answered when the copy has it, too: else the node that
+ * adopts the queue sends what was deleted or held. While the copy is away the answer says that it has not.
+ *
+ * OWNERSHIP  Owns the ops that wait; orders that do are dropped with the others of the operator.
  * THREAD     spool.
  * ERRORS     What waited too long is refused, or done all the same.
  * SEE        replicate.h for what is said to the keeper of the copy, and what it answers.
@@ -36,11 +39,17 @@ void copy_wait_add(struct spool *, struct op *);
 /* The op is synced, and waits now. */
 
 void copy_wait_ask(struct spool *); /* at the end of a batch in which some began to wait */
+
+struct spool_command;
+void copy_wait_order(struct spool *, struct spool_command *);
+/* Done and synced here, it is answered when the copy has it, or is away. */
+void copy_wait_ask_orders(struct spool *); /* when some of them began to wait */
+
 void copy_wait_receive(struct spool *, struct note *);
 bool copy_wait_keeps_from_ending(const struct spool *);
 /* Some wait, and the copy may come. While it is away nobody knows when: clients have been told by then, and the
  * next start takes up what was to be begun. */
 
-void copy_wait_drop(struct spool *); /* those that wait: the program ends */
+void copy_wait_drop(struct spool *); /* ops that wait: the program ends */
 
 #endif

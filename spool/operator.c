@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "spool/commit.h"
+#include "spool/copy_wait.h"
 #include "spool/sample.h"
 #include "spool/shape.h"
 #include "spool/op.h"
@@ -153,7 +154,7 @@ static bool lets_go_early(const struct spool_command *c, const struct stub *stub
 	return is_scheduled(stub) && c->held_too && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME);
 }
 
-static int rewrite_envelope(struct spool *s, const struct spool_command *c, struct stub *stub,
+static int rewrite_envelope(struct spool *s, struct spool_command *c, struct stub *stub,
 			    enum stub_wish wish)
 {
 	struct envelope *e = fetch_envelope(stub);
@@ -167,6 +168,7 @@ static int rewrite_envelope(struct spool *s, const struct spool_command *c, stru
 	stub->work = NULL;
 	stub->releasing = true;
 	operator_keep(s, stub, e, wish);
+	c->recorded = true;
 	return MOVED;
 }
 
@@ -205,9 +207,10 @@ static int wait_for_release(struct spool *s, struct spool_command *c, struct stu
 	return MOVED;
 }
 
-static int delete_one(struct spool *s, struct stub *stub)
+static int delete_one(struct spool *s, struct spool_command *c, struct stub *stub)
 {
 	op_finish(s, stub);
+	c->recorded = true;
 	return MOVED;
 }
 
@@ -237,7 +240,7 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		return SPOOL_NOT_HELD;
 	if (stub->state == STUB_ACTIVE)
 		return wait_for_release(s, c, stub, wish[c->op]);
-	return c->op == SPOOL_DELETE ? delete_one(s, stub)
+	return c->op == SPOOL_DELETE ? delete_one(s, c, stub)
 				     : rewrite_envelope(s, c, stub, wish[c->op]);
 }
 
@@ -378,7 +381,16 @@ static bool run_command(struct spool *s, struct spool_command *c)
 	return false;
 }
 
-bool operator_run(struct spool *s)
+/* One whose record is not safe here says that, and need not wait for more. */
+static void answer_command(struct spool *s, struct spool_command *c)
+{
+	if ((c->recorded || c->cancelled > 0) && !c->unsafe)
+		copy_wait_order(s, c);
+	else
+		loop_post(c->reply_to, &c->note);
+}
+
+static bool run_commands(struct spool *s)
 {
 	struct spool_command *c = (struct spool_command *)s->commands;
 	while (c) {
@@ -389,10 +401,17 @@ bool operator_run(struct spool *s)
 		s->commands = c->note.next;
 		if (!s->commands)
 			s->commands_end = &s->commands;
-		loop_post(c->reply_to, &c->note);
+		answer_command(s, c);
 		c = (struct spool_command *)s->commands;
 	}
 	return false;
+}
+
+bool operator_run(struct spool *s)
+{
+	bool more = run_commands(s);
+	copy_wait_ask_orders(s);
+	return more;
 }
 
 void operator_look(struct spool *s, struct spool_command *c)
@@ -402,11 +421,17 @@ void operator_look(struct spool *s, struct spool_command *c)
 	loop_post(c->reply_to, &c->note);
 }
 
-void operator_drop(struct spool *s)
+static void drop_commands(struct note **first)
 {
-	for (struct note *note; (note = s->commands);) {
+	for (struct note *note; (note = *first);) {
 		struct spool_command *c = (struct spool_command *)note;
-		s->commands = note->next;
+		*first = note->next;
 		spool_command_free(&c);
 	}
+}
+
+void operator_drop(struct spool *s)
+{
+	drop_commands(&s->commands);
+	drop_commands(&s->replication.orders);
 }

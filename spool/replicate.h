@@ -72,6 +72,7 @@ struct replication {
 	uint64_t barrier;     /* the last that was given out */
 	struct list awaiting; /* ops, in order of their barriers */
 	int nawaiting;
+	struct note *orders, **orders_end; /* of the operator, done; likewise */
 };
 
 void replicate_to(struct spool *, struct loop *keeper, bool waits, bool degrade);

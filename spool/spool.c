@@ -42,6 +42,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	list_init(&s->todo);
 	list_init(&s->written);
 	list_init(&s->replication.awaiting);
+	s->replication.orders_end = &s->replication.orders;
 	s->commands_end = &s->commands;
 	large_sync_init(s);
 	s->journal.removers = s->syncers;

@@ -251,7 +251,10 @@ struct spool_command {
 	int64_t affected;  /* answer: messages that an order was for */
 	int64_t cancelled; /* of them, done once what is under way has ended */
 	int64_t unmoved[SPOOL_UNMOVED]; /* answer: the others that were chosen, and why */
-	bool unsafe; /* the disk fails: a crash before it works again would undo this */
+	bool unsafe;	  /* the disk fails: a crash before it works again would undo this */
+	bool recorded;	  /* orders, the spool's own: something was written, */
+	uint64_t barrier; /* and what its answer waits for: replicate.h */
+	bool uncopied; /* the copy is away: whoever adopts this queue before it is back knows nothing of this */
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
 	int error; /* SHOW: it is there, and why its envelope can't be had, an errno; 0: it is not there */

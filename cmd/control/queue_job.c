@@ -119,6 +119,13 @@ static void put_unmoved(struct buf *to, const struct queue_job *j)
 		buf_puts(to, "\n");
 }
 
+/* Done, but perhaps not for long. */
+static void undone_later(struct queue_job *j, const char *how)
+{
+	control_complain(j->request, "sluice: %s\n", how);
+	j->status = STATUS_REFUSED;
+}
+
 static void say_total(struct queue_job *j)
 {
 	struct buf text;
@@ -136,11 +143,11 @@ static void say_total(struct queue_job *j)
 		put_unmoved(&text, j);
 	control_say(j->request, buf_data(&text), buf_len(&text));
 	buf_fini(&text);
-	if (!j->unsafe)
-		return;
-	control_complain(j->request,
-			 "sluice: the disk of the queue fails: a crash now would undo this\n");
-	j->status = STATUS_REFUSED;
+	if (j->unsafe)
+		undone_later(j, "the disk of the queue fails: a crash now would undo this");
+	else if (j->uncopied)
+		undone_later(j, "NATS is away, and knows nothing of this: a node that adopts this "
+				"queue before it is back would undo it");
 }
 
 /* An order on all messages is one step of the spool, which says only in the end how many they were. */
@@ -271,6 +278,7 @@ static void take_change(struct queue_job *j, const struct spool_command *c)
 		c->affected;
 	j->cancelled += c->cancelled;
 	j->unsafe |= c->unsafe;
+	j->uncopied |= c->uncopied;
 	for (int why = 0; why < SPOOL_UNMOVED; why++) {
 		j->unmoved[why] += c->unmoved[why];
 		if (j->args.nid > 0 && c->unmoved[why] > 0)

@@ -48,6 +48,7 @@ struct queue_job {
 	int64_t messages, cancelled;
 	int64_t unmoved[SPOOL_UNMOVED]; /* why others stayed as they were */
 	bool unsafe;			/* the spool could not write what was ordered */
+	bool uncopied;			/* the copy of the queue has not heard of it */
 	uint64_t bytes;
 	int status;
 	struct timer tell;	     /* how far it has come */

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -196,3 +197,29 @@ def test_a_stream_that_came_back_shorter_gets_what_it_has_lost(lab):
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats) == before and len(before) == 7
+
+
+def test_an_order_on_the_queue_says_whether_the_copy_has_it(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = start_node(lab, config_of(nats, sink, nats_replicas=1, adopt_after="0s", replicate_timeout="2s"))
+    wait_taken(relay)
+    (ident,) = ids_of(relay)
+    wait_copied(relay)
+    held = relay.command("queue", "hold", ident)
+    assert (held.returncode, held.stderr) == (0, "")
+    relay.kill()
+    relay.start()
+    relay.wait_event("replica", 60, state="complete", count=2)
+    nats.servers[0].signal(signal.SIGSTOP)
+    waited = relay.command("queue", "release", ident)  # for as long as NATS may take
+    assert waited.returncode == 1 and "1 message released" in waited.stdout and "NATS is away, and knows nothing of this" in waited.stderr
+    relay.wait_event("replica", 60, state="away")
+    relay.wait_event("deferred", 60, count=2)
+    deleted = relay.command("queue", "delete", "--all")
+    assert deleted.returncode == 1 and "1 message deleted" in deleted.stdout and "NATS is away" in deleted.stderr
+    assert relay.command("queue", "flush", "--all").returncode == 0  # nothing that anybody would undo
+    nats.servers[0].signal(signal.SIGCONT)
+    relay.wait_event("replica", 60, state="back")
+    wait_copied(relay)
+    relay.kill()
+    assert replicated(lab, nats) == set()

@@ -416,6 +416,70 @@ static void what_is_adopted_waits_for_the_copy(void **state)
 	close_both();
 }
 
+static void order_hold(uint64_t id)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SUSPEND, h.loop, NULL);
+	c->id = id;
+	loop_post(spool_loop(h.spool), &c->note);
+}
+
+static void answer_says(bool uncopied)
+{
+	assert_int_equal(h.command->op, SPOOL_SUSPEND);
+	assert_int_equal(h.command->affected, 1);
+	assert_false(h.command->unsafe);
+	assert_int_equal(h.command->uncopied, uncopied);
+	spool_command_free(&h.command);
+}
+
+static void an_order_is_answered_when_the_copy_has_it(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	store(false);
+	store(false);
+	harness_wait(&h, &h.nstored, 2);
+	order_hold(h.stored[0]);
+	wait_for(&keeper.asked, 1);
+	uint64_t first = atomic_load(&keeper.barrier);
+	order_hold(h.stored[1]);
+	wait_for(&keeper.asked, 2);
+	harness_count(&h); /* which is answered */
+	assert_int_equal(h.ncommand, 1);
+	post(SPOOL_REPLICATED, first, false);
+	harness_wait(&h, &h.ncommand, 2);
+	answer_says(false);
+	harness_count(&h);
+	assert_int_equal(h.ncommand, 3);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.barrier), false);
+	harness_wait(&h, &h.ncommand, 4);
+	answer_says(false);
+	close_both();
+	harness_open(&h);
+}
+
+static void an_order_that_the_copy_has_not_says_so(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	for (int i = 0; i < 3; i++)
+		store(false);
+	harness_wait(&h, &h.nstored, 3);
+	order_hold(h.stored[0]);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_wait(&h, &h.ncommand, 1);
+	answer_says(true);
+	order_hold(h.stored[1]);
+	harness_wait(&h, &h.ncommand, 2);
+	answer_says(true);
+	post(SPOOL_REPLICA_AWAY, 0, false);
+	order_hold(h.stored[2]);
+	wait_for(&keeper.asked, 2);
+	close_both(); /* nobody has its answer */
+	harness_open(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +497,8 @@ int main(void)
 		HARNESS_TEST(nothing_is_begun_before_the_copy_says_so),
 		HARNESS_TEST(degraded_it_is_taken_but_not_begun_while_the_copy_is_away),
 		HARNESS_TEST(what_is_adopted_waits_for_the_copy),
+		HARNESS_TEST(an_order_is_answered_when_the_copy_has_it),
+		HARNESS_TEST(an_order_that_the_copy_has_not_says_so),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
