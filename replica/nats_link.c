@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { JOBS = 4, CLOSE_SECONDS = 30 };
+enum { JOBS = 5, CLOSE_SECONDS = 30 };
 
 struct nats_link {
 	struct loop *to;
@@ -146,6 +146,16 @@ static void say_error(struct nats_link_note *n, const char *what, natsStatus s)
 
 static const struct nats_callbacks callbacks = {on_disconnected, on_reconnected, on_closed};
 
+static void tell_stream(struct nats_link_note *n, const struct nats_stream *is)
+{
+	n->fresh = is->fresh;
+	n->mended = is->mended;
+	n->alone = is->alone;
+	n->first = is->first;
+	n->last = is->last;
+	n->lost = is->lost;
+}
+
 static void set_up(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
@@ -162,13 +172,23 @@ static void set_up(struct thread_pool_job *tj)
 	}
 	struct nats_stream is;
 	s = nats_setup_stream(&l->setup, &j->row, &is);
-	n->fresh = is.fresh;
-	n->alone = is.alone;
-	n->last = is.last;
-	n->lost = is.lost;
+	tell_stream(n, &is);
 	n->fenced = s == NATS_ILLEGAL_STATE;
-	if (s != NATS_OK)
+	if (s == NATS_INVALID_ARG && is.wrong)
+		snprintf(n->error, sizeof n->error,
+			 "stream: %s: remove it, and it is made as it is to be", is.wrong);
+	else if (s != NATS_OK)
 		say_error(n, "stream", s);
+}
+
+static void look_at_stream(struct thread_pool_job *tj)
+{
+	struct job *j = (struct job *)tj;
+	struct nats_stream is;
+	natsStatus s = nats_setup_look(&j->link->setup, &is);
+	tell_stream(j->note, &is);
+	if (s != NATS_OK)
+		say_error(j->note, "stream", s);
 }
 
 static void purge_subject(struct thread_pool_job *tj)
@@ -288,6 +308,13 @@ void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, 
 	j->before = before;
 	j->keep = keep;
 	give_job(l, j);
+}
+
+void nats_link_look(struct nats_link *l, uint64_t acked)
+{
+	struct nats_link_note *n = note_new(NATS_LINK_LOOKED);
+	n->acked = acked;
+	give_job(l, job_new(l, n, look_at_stream, ""));
 }
 
 void nats_link_note_beat(struct nats_link *l, const char *spool, const struct epoch_own *own)

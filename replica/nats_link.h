@@ -4,6 +4,7 @@
  *	nats_link_publish() -> the library's threads ----------------------> NATS_LINK_ACK
  *	nats_link_purge() ---> a thread of its own ------------------------> NATS_LINK_PURGED
  *	nats_link_note_beat()  the same, since disks block ----------------> NATS_LINK_BEAT
+ *	nats_link_look() ----> a thread of its own ------------------------> NATS_LINK_LOOKED
  *	                       the connection is lost, or is there again --> NATS_LINK_DOWN, NATS_LINK_BACK
  *
  * The library calls back in threads of its own; what it says comes as a note. It connects again by itself;
@@ -32,6 +33,7 @@ enum nats_link_note_type {
 	NATS_LINK_ACK,
 	NATS_LINK_PURGED,
 	NATS_LINK_BEAT,
+	NATS_LINK_LOOKED,
 };
 
 enum { NATS_LINK_ERROR = 160 };
@@ -39,16 +41,18 @@ enum { NATS_LINK_ERROR = 160 };
 struct nats_link_note {
 	struct note note;
 	char error[NATS_LINK_ERROR];
-	bool fenced;	   /* SET_UP: the stream takes what is of a later epoch of ours */
-	bool fresh;	   /* SET_UP: there was no such stream: nothing is in it */
-	uint64_t epoch;	   /* SET_UP */
-	bool alone;	   /* SET_UP: the stream says so, enum replica_alone */
-	uint64_t last;	   /* SET_UP: the last sequence of the stream, */
-	uint64_t lost;	   /* and how many messages it says it has lost */
-	bool full;	   /* ACK, with an error: there is no room */
-	uint32_t beat;	   /* BEAT: that was noted; 0: it was not */
-	uint64_t number;   /* ACK: of nats_link_publish() */
-	uint64_t sequence; /* ACK: of the message in the stream */
+	bool fenced; /* SET_UP: the stream takes what is of a later epoch of ours */
+	bool fresh;  /* SET_UP: there was no such stream: nothing is in it. LOOKED: there is none */
+	bool mended; /* SET_UP: limits that take messages away were lifted. LOOKED: they stand there */
+	uint64_t epoch;	      /* SET_UP */
+	bool alone;	      /* SET_UP: the stream says so, enum replica_alone */
+	uint64_t first, last; /* SET_UP, LOOKED: sequences of the stream, */
+	uint64_t lost;	      /* and how many messages it says it has lost */
+	uint64_t acked;	      /* LOOKED: as it was asked for */
+	bool full;	      /* ACK, with an error: there is no room */
+	uint32_t beat;	      /* BEAT: that was noted; 0: it was not */
+	uint64_t number;      /* ACK: of nats_link_publish() */
+	uint64_t sequence;    /* ACK: of the message in the stream */
 };
 
 struct nats_link;
@@ -69,6 +73,9 @@ bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
  * not read is waited for: NATS_LINK_WRITE_MS. */
 
 enum { NATS_LINK_WRITE_MS = 2000 };
+
+void nats_link_look(struct nats_link *, uint64_t acked);
+/* How the stream is: nothing is changed. acked comes back. One at a time. */
 
 struct epoch_own;
 

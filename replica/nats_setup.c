@@ -7,6 +7,7 @@
 #include "replica/epoch.h"
 #include "replica/format.h"
 #include "replica/nats_link.h"
+#include "replica/stream_form.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,7 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 				const char *subjects, const char *description)
 {
 	jsStreamConfig to = *is;
+	stream_form_mend(&to);
 	to.Subjects = &subjects;
 	to.SubjectsLen = 1;
 	to.Description = description;
@@ -204,6 +206,36 @@ static natsStatus write_claim(struct nats_setup *n, const jsStreamConfig *is, co
 		  : make_stream(n, name, subjects, description);
 }
 
+static void describe_stream(const jsStreamInfo *info, natsStatus s, struct nats_stream *is)
+{
+	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
+	if (s != NATS_OK)
+		return;
+	is->first = info->State.FirstSeq;
+	is->last = info->State.LastSeq;
+	is->lost = info->State.Lost ? (uint64_t)info->State.Lost->MsgsLen : 0;
+	is->mended = !stream_form_keeps(info->Config);
+	is->wrong = stream_form_wrong(info->Config);
+}
+
+natsStatus nats_setup_look(struct nats_setup *n, struct nats_stream *is)
+{
+	jsStreamInfo *info = NULL;
+	char *name = replica_stream(n->node);
+	jsOptions o = options_within(n->wait_ms);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
+	describe_stream(info, s, is);
+	jsStreamInfo_Destroy(info);
+	free(name);
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
+}
+
+/* Whoever adopts a queue reads it, whatever its stream is. */
+static bool is_unfit(const struct nats_stream *is, const struct replica_epoch *claim)
+{
+	return is->wrong && claim->state == REPLICA_UP;
+}
+
 natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
 			     struct nats_stream *is)
 {
@@ -214,17 +246,16 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	struct replica_epoch to = claim_for(s == NATS_OK ? info : NULL, claim);
 	char *text = replica_claim(&to);
-	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND, .alone = to.alone == ALONE_SAID};
-	if (s == NATS_OK)
-		is->last = info->State.LastSeq;
-	if (s == NATS_OK && info->State.Lost)
-		is->lost = (uint64_t)info->State.Lost->MsgsLen;
+	describe_stream(info, s, is);
+	is->alone = to.alone == ALONE_SAID;
 	if (is->fresh)
 		s = write_claim(n, NULL, name, subjects, text);
 	else if (s == NATS_OK && is_anothers(info->Config, claim))
 		s = NATS_ILLEGAL_STATE;
-	else if (s == NATS_OK &&
-		 !(takes_only(info->Config, subjects) && has_description(info->Config, text)))
+	else if (s == NATS_OK && is_unfit(is, claim))
+		s = NATS_INVALID_ARG;
+	else if (s == NATS_OK && (is->mended || !takes_only(info->Config, subjects) ||
+				  !has_description(info->Config, text)))
 		s = write_claim(n, info->Config, name, subjects, text);
 	jsStreamInfo_Destroy(info);
 	free(text);

@@ -38,8 +38,11 @@ natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *
  * nats_setup_close(). */
 
 struct nats_stream {
-	bool fresh;    /* it was made */
-	uint64_t last; /* the last sequence number in it */
+	bool fresh;	   /* it was made */
+	bool mended;	   /* limits that take messages away stood there; they are lifted */
+	const char *wrong; /* what it is that can't be changed: a text; or NULL */
+	uint64_t first,
+		last;  /* sequence numbers in it; of an empty one the first is that of the next */
 	uint64_t lost; /* messages that the server has found to be lost */
 	bool alone;    /* it says so now: enum replica_alone */
 };
@@ -48,7 +51,11 @@ natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *cl
 			     struct nats_stream *);
 /* Have the stream of this node, which takes what is of that epoch and nothing else, and says who has the queue.
  * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). NATS_TIMEOUT: no answer, or
- * the epoch of this node is over (base/fence.h); then nothing is written. */
+ * the epoch of this node is over (base/fence.h); then nothing is written. NATS_INVALID_ARG: it is what none of ours may be, see
+ * wrong. */
+
+natsStatus nats_setup_look(struct nats_setup *, struct nats_stream *);
+/* At the stream of this node, as it is; nothing is changed. fresh: there is none. mended: limits stand there. */
 
 /* Whoever renews an epoch beside it waits for a part of wait_ms only: another server's streams may be those that do not
  * answer. */

@@ -286,6 +286,7 @@ void pump_make_room(struct replica *r)
 		return;
 	r->made_room = UINT64_MAX;
 	r->spare = r->spare < keep ? r->spare : keep;
+	r->anchor = 0;
 	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0})->keep = (uint64_t)keep;
 }
 
@@ -403,10 +404,12 @@ static void order_sent(struct replica *r, const struct flown *m)
 	if (m->type == REPLICA_COMPLETE) {
 		r->complete = true;
 		r->completing = false;
+		r->kept = m->sequence;
 		log_event(LOG_LEVEL_INFO, "replica", "state", "complete", "epoch",
 			  log_number((int64_t)r->epoch), NULL);
 		purge_later(r, ORDER_SINCE, r->begun);
 	} else if (m->type == REPLICA_CHECKPOINT) {
+		r->kept = m->sequence;
 		purge_later(r, ORDER_NEWEST, m->sequence);
 	}
 	assert(o && o->under_way && !order_is_purge(o->kind));
@@ -418,7 +421,7 @@ static void note_arrival(struct replica *r, const struct flown *m)
 	struct copy *f = copies_find(&r->copies, m->key.of, m->key.large);
 	switch (m->type) {
 	case REPLICA_BEGIN:
-		r->begun = m->sequence;
+		r->begun = r->kept = m->sequence;
 		break;
 	case REPLICA_LOG:
 	case REPLICA_LARGE:
@@ -439,6 +442,7 @@ static void note_arrival(struct replica *r, const struct flown *m)
 		break;
 	case REPLICA_SPARE:
 		r->spare++;
+		r->anchor = r->anchor ? r->anchor : m->sequence;
 		r->room = r->spare < SPARES ? r->room : ROOM_IS_THERE;
 		break;
 	}

@@ -20,6 +20,7 @@ enum {
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
 	BEAT_EARLY_MS = 1000,	/* so that what is sent all the time need not wait for it */
+	LOOK_MS = 10000,	/* at the stream: what was sent long ago may be there no more */
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
 
@@ -208,6 +209,15 @@ static void note_beat_when_due(struct replica *r)
 		replica_note_beat(r);
 }
 
+static void look_when_due(struct replica *r)
+{
+	if (r->looking || r->phase != PHASE_RUNNING || r->loop->now_ms < r->look_ms)
+		return;
+	r->look_ms = r->loop->now_ms + LOOK_MS;
+	r->looking = true;
+	nats_link_look(r->link, r->acked);
+}
+
 /* A unit that could not be read is tried again. */
 static void try_again(struct replica *r)
 {
@@ -234,6 +244,7 @@ static void on_tick(void *owner)
 	}
 	judge_copy(r);
 	note_beat_when_due(r);
+	look_when_due(r);
 	try_again(r);
 	atomic_store(&r->whole, !r->away && is_whole(r, NEARLY_BYTES));
 	atomic_store(&r->even, !r->away && is_whole(r, 0));

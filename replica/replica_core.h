@@ -67,10 +67,14 @@ struct replica {
 	int64_t beat_ms;	  /* loop's clock: nothing is sent after it that bears this one */
 	uint64_t acked;		  /* the highest sequence that was acknowledged, */
 	uint64_t acked_number;	  /* and of which message */
-	uint64_t lost;		  /* messages that the engine says it has lost */
-	bool shorter;		  /* the stream has lost some of that */
-	int spare;		  /* messages that keep room in the stream */
-	enum replica_room room;	  /* but for the first, new mail would take it */
+	uint64_t kept,
+		anchor; /* two that are not purged by us, the newest that says what counts and the oldest that keeps room; 0: there is none */
+	bool looking;	/* at the stream, */
+	int64_t look_ms;	/* loop's clock: and when next */
+	uint64_t lost;		/* messages that the engine says it has lost */
+	bool shorter;		/* the stream has lost some of that */
+	int spare;		/* messages that keep room in the stream */
+	enum replica_room room; /* but for the first, new mail would take it */
 	uint64_t
 		made_room; /* number of the last message that was sent before; UINT64_MAX: it is being made */
 	bool alone; /* deliveries begin that the stream is not told of: nothing else frees room */

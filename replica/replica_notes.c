@@ -203,14 +203,20 @@ static void begin_again(struct replica *r)
 	r->begun = 0;
 	r->complete = false; /* unless it is still to be said: then it need not be twice */
 	r->shorter = false;
-	r->acked = r->acked_number = 0;
+	r->acked = r->acked_number = r->kept = r->anchor = 0;
 	r->spare = 0;
+}
+
+/* Something that we have left in the stream lies before its beginning. */
+static bool has_gone(const struct replica *r, uint64_t first)
+{
+	return first > r->kept || (r->anchor && first > r->anchor);
 }
 
 /* An engine that had not synced what it acknowledged comes back without it. */
 static bool has_lost_some(struct replica *r, const struct nats_link_note *n)
 {
-	if (!r->shorter && n->last >= r->acked && n->lost <= r->lost)
+	if (!r->shorter && n->last >= r->acked && !has_gone(r, n->first) && n->lost <= r->lost)
 		return false;
 	r->lost = n->lost;
 	log_event(LOG_LEVEL_ERROR, "replica", "state", "shorter", "epoch",
@@ -225,7 +231,14 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 	r->phase = PHASE_RUNNING;
 	r->epoch = n->epoch;
 	r->progress_ms = r->loop->now_ms;
-	if (r->begun && (n->fresh || has_lost_some(r, n)))
+	if (n->mended)
+		log_event(LOG_LEVEL_WARNING, "replica", "state", "mended", "epoch",
+			  log_number((int64_t)r->epoch), "reason",
+			  "the stream had limits that refuse or remove messages: they are lifted, "
+			  "and all "
+			  "is sent again",
+			  NULL);
+	if (r->begun && (n->fresh || n->mended || has_lost_some(r, n)))
 		begin_again(r);
 	r->lost = n->lost;
 	r->says_alone = n->alone;
@@ -252,6 +265,21 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 	} else {
 		replica_up(r, n);
 	}
+}
+
+/* Somebody else has changed it; where NATS only does not answer, what is sent next finds that out. */
+static void hear_look(struct replica *r, const struct nats_link_note *n)
+{
+	const bool lost = n->last < n->acked || has_gone(r, n->first) || n->lost > r->lost;
+	r->looking = false;
+	if (r->phase != PHASE_RUNNING || !r->kept || *n->error)
+		return;
+	if (n->fresh)
+		replica_failed(r, "the stream is there no more");
+	else if (n->mended)
+		replica_failed(r, "the stream has limits that refuse or remove messages");
+	else if (lost)
+		replica_failed(r, "NATS has lost what it had acknowledged");
 }
 
 static void hear_purged(struct replica *r, const struct nats_link_note *n)
@@ -351,6 +379,9 @@ static void hear_link(struct replica *r, struct nats_link_note *n)
 		break;
 	case NATS_LINK_PURGED:
 		hear_purged(r, n);
+		break;
+	case NATS_LINK_LOOKED:
+		hear_look(r, n);
 		break;
 	}
 }

@@ -223,3 +223,60 @@ def test_an_order_on_the_queue_says_whether_the_copy_has_it(lab):
     wait_copied(relay)
     relay.kill()
     assert replicated(lab, nats) == set()
+
+
+def stream_by_hand(lab, **settings):
+    """Start one server, with a stream for node1 that somebody has made."""
+    nats = nats_of(lab)
+    made = nats.ask("$JS.API.STREAM.CREATE.sluice-node1", **{"name": "sluice-node1", "subjects": ["sluice.node1.>"], "storage": "file"} | settings)
+    assert "error" not in made
+    return nats
+
+
+@pytest.mark.parametrize("settings", [{"max_age": 3 * 10**9, "duplicate_window": 10**9}, {"max_msgs": 8}, {"max_msgs_per_subject": 1}, {"max_msg_size": 2000},
+                                      {"max_bytes": 40 * 2**20, "discard": "old"}])
+def test_limits_that_take_mail_away_are_lifted(lab, settings):
+    nats, sink = stream_by_hand(lab, **settings), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="0s")
+    for _ in range(5):
+        wait_taken(relay)
+    assert relay.wait_event("replica", state="mended")
+    is_now = nats.ask("$JS.API.STREAM.INFO.sluice-node1")["config"]
+    kept = {"max_msgs": -1, "max_age": 0, "max_msgs_per_subject": -1, "max_bytes": settings.get("max_bytes", -1)}
+    assert kept.items() <= is_now.items() and is_now["max_msg_size"] in (-1, 2**20)
+    assert is_now["discard"] == ("new" if "max_bytes" in settings else "old")
+    nats.ask("$JS.API.STREAM.UPDATE.sluice-node1", **is_now | {"max_msgs": 8})  # somebody insists
+    relay.wait_event("replica", 60, state="mended", count=2)
+    relay.wait_event("replica", 60, state="complete", count=2)
+    wait_copied(relay)
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before and len(before) == 5
+
+
+@pytest.mark.parametrize(("settings", "why"), [({"storage": "memory"}, "kept in memory"), ({"deny_purge": True}, "denies purges")])
+def test_a_stream_that_keeps_nothing_takes_none_until_it_is_removed(lab, settings, why):
+    nats, sink = stream_by_hand(lab, **settings), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="0s", replicate_timeout="2s")
+    assert why in relay.wait_event("replica", 60, state="failed")["reason"]
+    assert reply_of(relay).code == 452
+    assert nats.ask("$JS.API.STREAM.DELETE.sluice-node1")["success"]
+    wait_taken(relay)
+    assert len(relay.events("replica", state="failed")) == 1
+
+
+@pytest.mark.parametrize("verb", ["DELETE", "PURGE"])
+def test_a_stream_that_somebody_has_emptied_is_made_up_though_no_mail_comes(lab, verb):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = start_node(lab, config_of(nats, sink, nats_replicas=1, adopt_after="0s"))
+    relay.send()
+    relay.wait_event("deferred")
+    relay.wait_event("replica", state="complete")
+    wait_copied(relay)
+    wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
+    assert nats.ask(f"$JS.API.STREAM.{verb}.sluice-node1")["success"]
+    relay.wait_event("replica", 60, state="complete", count=2)
+    wait_copied(relay)
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before and len(before) == 1

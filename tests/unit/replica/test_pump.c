@@ -21,7 +21,7 @@
 enum { ID = 7, SIZE = 1000 };
 
 static struct {
-	int published, purged, set_up, noted;
+	int published, purged, set_up, noted, looks;
 	uint64_t number, kept;
 	size_t len; /* of the message that was published last */
 	char subject[100];
@@ -70,6 +70,12 @@ void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, 
 	nats.kept = keep;
 	nats.purged++;
 	snprintf(nats.subject, sizeof nats.subject, "%s", subject);
+}
+
+void nats_link_look(struct nats_link *l, uint64_t acked)
+{
+	(void)l, (void)acked;
+	nats.looks++;
 }
 
 void nats_link_note_beat(struct nats_link *l, const char *spool, const struct epoch_own *own)
@@ -383,6 +389,69 @@ static void so_is_one_whose_last_number_says_so(void **state)
 	}
 }
 
+static void set_up_anew(uint64_t first, uint64_t last, bool mended)
+{
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	r.phase = PHASE_SETTING_UP;
+	n->note.type = NATS_LINK_SET_UP;
+	n->epoch = 3;
+	n->first = first;
+	n->last = last;
+	n->mended = mended;
+	replica_notes_receive(&r, &n->note);
+}
+
+static void so_is_one_that_somebody_has_purged_or_limited(void **state)
+{
+	(void)state;
+	for (int mended = 0; mended < 2; mended++) {
+		r.begun = r.kept = 90;
+		if (mended == 0)
+			name_large(false);
+		pump(&r);
+		acknowledge(nats.number - 1, 101, false);
+		acknowledge(nats.number, 102, false);
+		set_up_anew(90, 102, false);
+		assert_int_equal(copies_lag(&r.copies), 0);
+		set_up_anew(mended ? 90 : 103, 102, mended);
+		assert_int_equal(copies_lag(&r.copies), SIZE + 1);
+		assert_int_equal(r.begun, 0);
+		r.acked = r.acked_number = 0;
+	}
+}
+
+static void look_says(uint64_t first, uint64_t last, uint64_t acked, bool fresh)
+{
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	n->note.type = NATS_LINK_LOOKED;
+	n->first = first;
+	n->last = last;
+	n->acked = acked;
+	n->fresh = fresh;
+	replica_notes_receive(&r, &n->note);
+}
+
+static void what_is_seen_to_be_lost_is_asked_for_though_nothing_is_sent(void **state)
+{
+	(void)state;
+	r.begun = r.kept = 90;
+	look_says(90, 102, 102, false);
+	assert_int_equal(r.phase, PHASE_RUNNING);
+	look_says(91, 102, 102, false);
+	assert_int_equal(r.phase, PHASE_WAITING);
+	r.phase = PHASE_RUNNING;
+	r.anchor = 80;
+	look_says(81, 102, 102, false);
+	assert_int_equal(r.phase, PHASE_WAITING);
+	r.phase = PHASE_RUNNING;
+	r.anchor = 0;
+	look_says(90, 101, 102, false);
+	assert_int_equal(r.phase, PHASE_WAITING);
+	r.phase = PHASE_RUNNING;
+	look_says(0, 0, 0, true);
+	assert_int_equal(r.phase, PHASE_WAITING);
+}
+
 static void hear_of_beat(uint32_t beat)
 {
 	struct nats_link_note *n = mem_zalloc(sizeof *n);
@@ -618,6 +687,8 @@ int main(void)
 		TEST(what_keeps_some_again_goes_again),
 		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
 		TEST(so_is_one_whose_last_number_says_so),
+		TEST(so_is_one_that_somebody_has_purged_or_limited),
+		TEST(what_is_seen_to_be_lost_is_asked_for_though_nothing_is_sent),
 		TEST(what_follows_a_pause_waits_until_a_beat_is_noted),
 		TEST(so_does_what_an_epoch_begins_with),
 		TEST(nothing_is_sent_before_its_epoch_is_known_to_have_begun),
