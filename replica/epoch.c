@@ -14,10 +14,13 @@ enum {
 
 void sighting_note(struct sighting *s, uint64_t revision, int64_t now_ms)
 {
-	if (s->revision == revision)
-		return;
-	s->revision = revision;
-	s->since_ms = now_ms;
+	if (s->revision != revision) {
+		const bool newer = s->revision > 0 && revision > s->revision;
+		s->gap_ms = newer ? now_ms - s->read_ms : -1;
+		s->revision = revision;
+		s->since_ms = now_ms;
+	}
+	s->read_ms = now_ms;
 }
 
 static enum epoch_start start_of_own(const struct replica_epoch *row, const struct epoch_own *own)

@@ -34,7 +34,9 @@
 /* A row as one node has seen it. */
 struct sighting {
 	uint64_t revision; /* 0: none */
-	int64_t since_ms;  /* up-clock: when this revision was first seen */
+	int64_t since_ms;  /* up-clock: when this revision was first seen, */
+	int64_t gap_ms;	   /* and how long before an older one was; -1: none was */
+	int64_t read_ms;   /* up-clock: when any was seen last */
 };
 
 void sighting_note(struct sighting *, uint64_t revision, int64_t now_ms);

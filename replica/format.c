@@ -155,6 +155,8 @@ void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 			  (json_int_t)e->since, "ids_us", (json_int_t)e->ids_us);
 	if (e->with[0])
 		json_object_set_new(o, "with", json_string(e->with));
+	if (e->ahead_ms)
+		json_object_set_new(o, "ahead_ms", json_integer((json_int_t)e->ahead_ms));
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -175,13 +177,14 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 {
 	const char *state, *by, *life, *with = "";
 	json_int_t epoch, seen_ms, lease_ms, number;
-	json_int_t since = 0, ids_us = 0; /* older nodes say nothing of these, nor of with */
+	json_int_t since = 0, ids_us = 0,
+		   ahead_ms = 0; /* older nodes say nothing of these, nor of with */
 	json_t *o = json_loadb(json, len, 0, NULL);
 	bool ok = o &&
-		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I, s?s}", "epoch",
+		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I, s?s, s?I}", "epoch",
 			      &epoch, "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
 			      &lease_ms, "life", &life, "number", &number, "since", &since,
-			      "ids_us", &ids_us, "with", &with) == 0 &&
+			      "ids_us", &ids_us, "with", &with, "ahead_ms", &ahead_ms) == 0 &&
 		  epoch >= 0 && ids_us >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
 		  number < IDENT_NODES && strlen(by) <= REPLICA_NODE_MAX &&
 		  strlen(with) <= REPLICA_NODE_MAX && state_of(state, &e->state) &&
@@ -194,6 +197,7 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 		e->since = (uint64_t)since;
 		e->ids_us = (uint64_t)ids_us;
 		e->alone = ALONE_AS_BEFORE;
+		e->ahead_ms = ahead_ms;
 		strcpy(e->by, by);
 		strcpy(e->with, with);
 	}

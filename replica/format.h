@@ -119,7 +119,7 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint6
 
 /* A node's row in the bucket; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
  * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5,
- * "ids_us":1700000001000000,"with":"NODE"}, the last where there is such a node. A key "number.N" holds the token of the node whose
+ * "ids_us":1700000001000000,"with":"NODE","ahead_ms":7200000}, the last two where there is such a node, and where clocks differ. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
@@ -142,7 +142,7 @@ struct replica_epoch {
 	uint64_t epoch;
 	enum replica_state state;
 	char by[REPLICA_NODE_MAX + 1]; /* who wrote this */
-	int64_t seen_ms;	       /* wall clock of whoever wrote it */
+	int64_t seen_ms; /* wall clock of whoever wrote it; 0: it was written again from a stream */
 	int64_t lease_ms; /* how long the node believes in this; 0: nobody adopts it unasked */
 	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
 	unsigned number;  /* of the node, in its ids */
@@ -153,6 +153,7 @@ struct replica_epoch {
 	enum replica_alone alone;
 	/* ADOPTING, in the bucket only: some of it may lie in that node's queue, which `by` is taking, too; or "". */
 	char with[REPLICA_NODE_MAX + 1];
+	int64_t ahead_ms; /* the same: the clock by which that queue was written is so much ahead of that of `by` */
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);

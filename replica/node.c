@@ -228,6 +228,7 @@ bool node_row_is_right(struct node *n, const char *of, const struct roster_row *
 	log_event(LOG_LEVEL_ERROR, "node", "node", of, "state", replica_state_name(claim.state),
 		  "epoch", log_number((int64_t)claim.epoch), "reason",
 		  "the bucket has lost this: its row is written again, as the stream has it", NULL);
+	claim.seen_ms = 0; /* by whose clock, and when, nobody knows any more */
 	roster_write(&n->roster, of, &claim, row ? row->seen.revision : 0, NULL);
 	return false;
 }
@@ -640,6 +641,7 @@ static bool tell_others(struct node *n)
 {
 	bool told = false;
 	n->row.state = REPLICA_DRAINED;
+	n->row.seen_ms = clock_wall_ms();
 	for (int i = 0; i < DRAIN_TRIES && !told; i++)
 		told = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK ||
 		       has_told(n);

@@ -58,7 +58,11 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
 	bool ok = harvest_run(&h, error) &&
-		  transfer_run(n->taking.transfer, path, u->node, why_in_doubt(u, &h), &t, error);
+		  transfer_run(n->taking.transfer, path,
+			       &(struct transfer_of){.node = u->node,
+						     .doubt = why_in_doubt(u, &h),
+						     .ahead_ms = u->row.ahead_ms},
+			       &t, error);
 	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;
@@ -117,10 +121,14 @@ static bool is_for_unit(const struct node *n, const struct roster_row *r)
 static struct replica_epoch make_claim(const struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = r->is;
-	if (is.state != REPLICA_ADOPTING)
+	const struct roster_row *by = roster_find(&n->roster, is.by);
+	if (is.state != REPLICA_ADOPTING) {
 		is.with[0] = '\0';
-	else if (strcmp(is.by, n->name) != 0)
+		is.ahead_ms = roster_ahead_ms(r);
+	} else if (strcmp(is.by, n->name) != 0) {
 		memcpy(is.with, is.by, sizeof is.with);
+		is.ahead_ms += by ? roster_ahead_ms(by) : 0;
+	}
 	is.state = REPLICA_ADOPTING;
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
@@ -441,14 +449,16 @@ static bool return_row(struct node *n, const struct node_unit *u)
 		return r != NULL;
 	const struct node_unit *taker = taker_of(n, r);
 	struct replica_epoch is = r->is;
+	is.seen_ms = clock_wall_ms();
 	if (taker) {
 		is.epoch++; /* its stream says of this one that it is ours */
 		memcpy(is.by, taker->node, sizeof is.by);
 	} else {
 		is.state = REPLICA_DRAINED;
+		is.seen_ms += is.ahead_ms; /* as its node would have written */
+		is.ahead_ms = 0;
 	}
 	is.with[0] = '\0';
-	is.seen_ms = clock_wall_ms();
 	if (roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) != NATS_OK)
 		return false;
 	node_say(u->node, "given back", u->row.epoch, n->taking.why);

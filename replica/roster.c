@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/roster.h"
 
+#include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY = 32, SETTLE_MS = 100 };
+enum { KEY = 32, SETTLE_MS = 100, AGREE_MS = 60000 };
 
 #define STREAM "KV_" REPLICA_BUCKET
 #define KEYS "$KV." REPLICA_BUCKET "."
@@ -84,6 +85,8 @@ static natsStatus read_row(struct roster *r, const char *token, const char *node
 		struct roster_row *row = row_of(r, node);
 		row->is = is;
 		row->there = true;
+		if (row->seen.revision != natsMsg_GetSequence(m))
+			row->ahead_ms = is.seen_ms - clock_wall_ms();
 		sighting_note(&row->seen, natsMsg_GetSequence(m), now_ms);
 	}
 	natsMsg_Destroy(m);
@@ -139,6 +142,12 @@ natsStatus roster_read(struct roster *r, int64_t now_ms)
 		s = read_rows(r, info->State.Subjects, now_ms);
 	jsStreamInfo_Destroy(info);
 	return s;
+}
+
+int64_t roster_ahead_ms(const struct roster_row *r)
+{
+	bool known = r->seen.gap_ms >= 0 && r->is.seen_ms > 0;
+	return known && llabs(r->ahead_ms) > AGREE_MS + r->seen.gap_ms ? r->ahead_ms : 0;
 }
 
 natsStatus roster_write(struct roster *r, const char *node, const struct replica_epoch *is,

@@ -21,6 +21,7 @@ struct roster_row {
 	char node[REPLICA_NODE_MAX + 1];
 	struct replica_epoch is;
 	struct sighting seen;
+	int64_t ahead_ms; /* its seen_ms was ahead of the wall clock here when it was first seen */
 	uint64_t confirmed; /* the revision of ours by which we adopt it; see above */
 	bool there;	    /* in this reading */
 	int64_t rest_ms; /* up-clock: not to be adopted unasked before: it was too large for us */
@@ -38,6 +39,10 @@ void roster_init(struct roster *, struct nats_setup *);
 void roster_fini(struct roster *);
 natsStatus roster_read(struct roster *, int64_t now_ms);
 struct roster_row *roster_find(const struct roster *, const char *node); /* NULL: none */
+
+int64_t roster_ahead_ms(const struct roster_row *);
+/* So much the clock of whoever wrote it is ahead of the one here; 0: they agree, but for a minute, or nobody knows, since this
+ * node saw nothing of that one before. */
 
 natsStatus roster_write(struct roster *, const char *node, const struct replica_epoch *,
 			uint64_t revision, uint64_t *written);

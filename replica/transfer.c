@@ -33,9 +33,7 @@ struct transfer {
 	const atomic_bool *interrupt;
 	struct loop *loop;
 	struct timer tick;
-	const char *node;
-	const char *
-		doubt; /* why each message may have been delivered; NULL: only those under way may have */
+	struct transfer_of of;
 	struct spool_look *from;
 	int folder;		      /* of our queue */
 	struct spool_command *answer; /* of who is read */
@@ -218,23 +216,23 @@ static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue 
 {
 	bool active = queue == SPOOL_ACTIVE;
 	bool *told = &t->told[place_of(t, e->id)];
-	if (!active && !t->doubt)
+	if (!active && !t->of.doubt)
 		return;
 	if (active)
 		e->due_ms = clock_wall_ms();
 	if (*told)
 		return;
 	*told = true;
-	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->node, "reason",
+	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->of.node, "reason",
 		  log_text("%s; recipients without a recorded verdict are tried again",
-			   active ? "was being delivered when that node stopped" : t->doubt),
+			   active ? "was being delivered when that node stopped" : t->of.doubt),
 		  NULL);
 }
 
 static void post_store(struct transfer *t, struct spool_store *s, enum spool_queue queue)
 {
-	s->log = log_hold(LOG_LEVEL_INFO, "adopted", "id", log_id(s->id), "node", t->node, "queue",
-			  spool_queue_name(queue), "from", s->envelope->sender, "nrcpt",
+	s->log = log_hold(LOG_LEVEL_INFO, "adopted", "id", log_id(s->id), "node", t->of.node,
+			  "queue", spool_queue_name(queue), "from", s->envelope->sender, "nrcpt",
 			  log_number(s->envelope->nrcpt), "size",
 			  log_number((int64_t)s->envelope->size), NULL);
 	t->asked++;
@@ -250,6 +248,18 @@ static void await_answers(struct transfer *t)
 	t->bytes = t->rcpts = 0;
 }
 
+/* A time that its sender has named as such stands as it is. */
+static void put_times_right(struct envelope *e, int64_t ahead_ms)
+{
+	const bool scheduled = envelope_is_scheduled(e);
+	e->arrived_ms -= ahead_ms;
+	e->due_ms -= e->due_ms > 0 ? ahead_ms : 0;
+	e->by_ms -= e->by ? ahead_ms : 0;
+	e->not_before_ms -= e->not_before_ms > 0 && e->hold_for ? ahead_ms : 0;
+	if (scheduled)
+		e->due_ms = e->not_before_ms;
+}
+
 static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 {
 	struct spool_store *s = mem_zalloc(sizeof *s);
@@ -258,7 +268,8 @@ static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 	s->adopted = true;
 	s->id = row->envelope->id;
 	s->envelope = row->envelope;
-	s->cookie = row->queue == SPOOL_ACTIVE || t->doubt;
+	put_times_right(s->envelope, t->of.ahead_ms);
+	s->cookie = row->queue == SPOOL_ACTIVE || t->of.doubt;
 	row->envelope = NULL;
 	return s;
 }
@@ -292,7 +303,7 @@ static int store_message(struct transfer *t, uint64_t id)
 	if (error != EBADMSG)
 		return error;
 	t->came.damaged++;
-	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", t->node, "reason",
+	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", t->of.node, "reason",
 		  "it is damaged in the copy, or its content is missing there; it is not adopted",
 		  NULL);
 	return 0;
@@ -378,12 +389,11 @@ void transfer_begin(struct transfer *t)
 	t->ntold = 0;
 }
 
-bool transfer_run(struct transfer *t, const char *folder, const char *node, const char *doubt,
+bool transfer_run(struct transfer *t, const char *folder, const struct transfer_of *of,
 		  struct transferred *came, struct buf *error)
 {
 	t->came = (struct transferred){.messages = 0};
-	t->node = node;
-	t->doubt = doubt;
+	t->of = *of;
 	t->folder = disk_open_top(t->conf->spool);
 	on_tick(t);
 	bool ok = t->folder >= 0 && read_and_move(t, folder, error);

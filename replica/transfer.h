@@ -3,7 +3,8 @@
  *	FOLDER --> spool_look --> batches: ids noted, stored, answered --> this node's queue
  *
  * Each keeps its id, envelope, history and content; what was being delivered is due now, and is told of as after any
- * crash: recipients without a recorded verdict are tried again. Nobody works on any of them before
+ * crash: recipients without a recorded verdict are tried again. What a wrong clock has written is put right by as much as it differs from ours,
+ * so that no message is too old here, or due in a year. Nobody works on any of them before
  * SPOOL_ADOPTED (spool/adoption.h). What this queue has already is passed over, so that it can be done once more
  * after a crash.
  *
@@ -34,9 +35,15 @@ void transfer_begin(struct transfer *);
 /* A queue is to be taken for the first time, or once more after it was given back: what is in doubt is named, which it is not each time that
  * transfer_run() finds no room for it. */
 
-bool transfer_run(struct transfer *, const char *folder, const char *node, const char *doubt,
+struct transfer_of {
+	const char *node; /* whose queue it was */
+	const char *
+		doubt; /* why each message may have been delivered already, and is to be named; NULL: it has not */
+	int64_t ahead_ms; /* so much the clock of that queue is ahead of the one here */
+};
+
+bool transfer_run(struct transfer *, const char *folder, const struct transfer_of *,
 		  struct transferred *, struct buf *error);
-/* Of the queue in that folder, which was that node's. doubt: why each message may have been delivered already, and is to be named; NULL: it has not.
- * What came of it is said in any case. */
+/* Of the queue in that folder. What came of it is said in any case. */
 
 #endif

@@ -168,10 +168,12 @@ static void who_is_silent_for_two_leases_is_adopted(void **state)
 	struct sighting s = {.revision = 0};
 	assert_int_equal(epoch_adopt(&r, &s, false, 1000000), EPOCH_NOT_YET);
 	sighting_note(&s, 5, 1000);
+	assert_int_equal(s.gap_ms, -1); /* nobody knows when it was written */
 	sighting_note(&s, 5, 2500);
 	assert_int_equal(epoch_adopt(&r, &s, false, 2999), EPOCH_NOT_YET);
 	assert_int_equal(epoch_adopt(&r, &s, false, 3000), EPOCH_MAY);
 	sighting_note(&s, 6, 3000);
+	assert_int_equal(s.gap_ms, 500);
 	assert_int_equal(epoch_adopt(&r, &s, false, 3001), EPOCH_NOT_YET);
 }
 

@@ -112,9 +112,11 @@ static void an_epoch_is_read_as_it_was_written(void **state)
 	assert_false(replica_epoch_get("", 0, &f));
 	buf_fini(&b);
 	strcpy(e.with, "mx3");
+	e.ahead_ms = -7200000;
 	replica_epoch_put(&b, &e);
 	assert_true(replica_epoch_get(buf_data(&b), buf_len(&b), &f));
 	assert_string_equal(f.with, "mx3");
+	assert_int_equal(f.ahead_ms, -7200000);
 	buf_fini(&b);
 }
 

@@ -80,7 +80,7 @@ static void take(struct transfer *t, const char *folder)
 {
 	struct buf error = {0};
 	transfer_begin(t);
-	if (!transfer_run(t, folder, "n9", NULL, &came, &error))
+	if (!transfer_run(t, folder, &(struct transfer_of){.node = "n9"}, &came, &error))
 		fail_msg("%s", buf_cstr(&error));
 	buf_fini(&error);
 }
@@ -233,6 +233,37 @@ static void what_was_moved_is_taken_from_where_it_was(void **state)
 	free(folder);
 }
 
+static int64_t arrival_of(uint64_t id)
+{
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 1);
+	assert_int_equal(c->nrow, 1);
+	int64_t ms = c->row[0].envelope->arrived_ms;
+	spool_command_free(&c);
+	return ms;
+}
+
+static void what_a_wrong_clock_has_written_is_put_right(void **state)
+{
+	enum { AHEAD_MS = 7200000 };
+	struct buf error = {0};
+	(void)state;
+	uint64_t id = harness_store(&h, 1, 100);
+	int64_t before_ms = arrival_of(id);
+	char *folder = leave_folder();
+	struct transfer *t = transfer_new(h.conf, h.spool, &interrupt);
+	transfer_begin(t);
+	assert_true(transfer_run(t, folder,
+				 &(struct transfer_of){.node = "n9", .ahead_ms = AHEAD_MS}, &came,
+				 &error));
+	assert_int_equal(came.messages, 1);
+	assert_int_equal(arrival_of(id), before_ms - AHEAD_MS);
+	harness_close(&h);
+	transfer_free(&t);
+	harness_open(&h);
+	buf_fini(&error);
+	free(folder);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
@@ -241,6 +272,7 @@ int main(void)
 		TEST(so_it_does_where_its_envelope_can_not_be_read_for_once),
 		TEST(and_where_it_can_not_be_read_at_all),
 		TEST(what_was_moved_is_taken_from_where_it_was),
+		TEST(what_a_wrong_clock_has_written_is_put_right),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
