@@ -20,6 +20,7 @@ enum {
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
 	BEAT_EARLY_MS = 1000,	/* so that what is sent all the time need not wait for it */
+	STEADY_MS = 10000,	/* what has failed before is forgotten then */
 	LOOK_MS = 10000,	/* at the stream: what was sent long ago may be there no more */
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
@@ -54,9 +55,22 @@ void replica_resend(struct replica *r)
 		o->under_way = false;
 }
 
+void replica_log_up(const struct replica *r)
+{
+	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
+		  "missing", log_number(copies_lag(&r->copies)), NULL);
+}
+
+/* What fails again as soon as it is up is told once more, since the log ends with "up"; then no more. */
 void replica_complain(struct replica *r, const char *why)
 {
-	if (!*why || (r->error && strcmp(r->error, why) == 0))
+	if (!*why)
+		return;
+	bool same = r->error && strcmp(r->error, why) == 0;
+	bool again = r->error && r->up_ms > 0 && !r->unsteady;
+	r->unsteady |= again;
+	r->up_ms = 0;
+	if (same && !again)
 		return;
 	free(r->error);
 	r->error = mem_strdup(why);
@@ -231,6 +245,17 @@ static void try_again(struct replica *r)
 		pump(r);
 }
 
+static void forget_error(struct replica *r)
+{
+	if (!r->error || r->phase != PHASE_RUNNING || r->loop->now_ms - r->up_ms < STEADY_MS)
+		return;
+	if (r->unsteady)
+		replica_log_up(r);
+	free(r->error);
+	r->error = NULL;
+	r->unsteady = false;
+}
+
 static void on_tick(void *owner)
 {
 	struct replica *r = owner;
@@ -243,6 +268,7 @@ static void on_tick(void *owner)
 		replica_failed(r, "what was sent is not acknowledged");
 	}
 	judge_copy(r);
+	forget_error(r);
 	note_beat_when_due(r);
 	look_when_due(r);
 	try_again(r);

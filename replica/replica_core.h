@@ -91,7 +91,9 @@ struct replica {
 	bool completing;      /* it is among the orders */
 	bool known;	      /* what was there before this start has been named */
 	bool away;	      /* and the spool was told so */
-	char *error;	      /* the last that was logged, until it works again */
+	char *error;	      /* the last that was logged, until it has worked for a while */
+	int64_t up_ms;	      /* loop's clock: since when it works after that; 0: it does not */
+	bool unsteady;	      /* it has failed again before that while was over */
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
@@ -146,6 +148,7 @@ void replica_tell_spool(struct replica *, bool alone);
 
 void replica_resend(struct replica *); /* what is under way */
 
+void replica_log_up(const struct replica *);
 void replica_failed(struct replica *, const char *why);
 /* Send that again after another set-up, or after the one that is under way. Logged, unless why is empty. */
 

@@ -244,10 +244,9 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 	r->says_alone = n->alone;
 	if (r->known && !r->complete && !r->completing)
 		complete_later(r);
-	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
-		  "missing", log_number(copies_lag(&r->copies)), NULL);
-	free(r->error);
-	r->error = NULL;
+	r->up_ms = r->loop->now_ms;
+	if (!r->unsteady)
+		replica_log_up(r);
 }
 
 static void set_up(struct replica *r, const struct nats_link_note *n)

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
 SOON = {"minimal_backoff_time": "2s", "maximal_backoff_time": "2s", "queue_run_delay": "1s"}
 
 
-def nats_of(lab):
+def nats_of(lab, extra=""):
     """Start one server."""
-    nats = Nats(lab.folder("nats"), servers=1)
+    nats = Nats(lab.folder("nats"), servers=1, extra=extra)
     lab.callback(nats.close)
     return nats.start()
 
@@ -280,3 +280,17 @@ def test_a_stream_that_somebody_has_emptied_is_made_up_though_no_mail_comes(lab,
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats) == before and len(before) == 1
+
+
+def test_what_fails_as_often_as_it_is_set_up_is_told_twice_and_its_end_once(lab):
+    nats = nats_of(lab, "max_payload: 2048")
+    relay = relay_of(lab, nats, lab.sink(later()), replicate="async")
+    relay.send(content=b"Subject: x\r\n\r\n" + b"0123456789\r\n" * 400)
+    wait_until(lambda: metric(relay, "replica_failures_total") > 10, 60, "many failures")
+    told = [event["state"] for event in relay.events("replica") if event["state"] in ("failed", "up")]
+    assert told == ["up", "failed", "up", "failed"]
+    nats.servers[0].kill()
+    nats.servers[0].write(nats.configure(nats.servers[0]))
+    nats.servers[0].start()
+    relay.wait_event("replica", 60, count=3, state="up")
+    wait_copied(relay)

@@ -65,9 +65,10 @@ class Nats:
         """Make their configurations; start() runs them."""
         self.servers = [Server(str(folder), f"n{number}") for number in range(servers)]
         for server in self.servers:
-            server.write(self._configure(server, extra))
+            server.write(self.configure(server, extra))
 
-    def _configure(self, server, extra):
+    def configure(self, server, extra=""):
+        """Return its configuration."""
         text = f"""
             server_name: {server.name}
             listen: "{LOOPBACK}:{server.port}"
