@@ -523,7 +523,7 @@
 	  "A file whose first line is the password. It is read at each connection, by the relay's user. Empty: we do not log in.") \
 	P(number, redis_database, "0", 0, 100000, RESTART, "", "The number of its database.")      \
 	P(text, redis_prefix, "sluice:", 1, 100, RESTART, "",                                      \
-	  "What the names of all keys and channels begin with. Nodes with the same prefix are one cluster.") \
+	  "What the names of all keys and channels begin with. Nodes with the same prefix in the same database are one cluster.") \
 	P(duration, redis_timeout, "1s", 10, 1500, RESTART, "",                                   \
 	  "How long an answer may take before it counts as away. No mail waits for it.") \
 	P(text, nats, "", 0, 1000, RESTART, "",                                                    \

@@ -312,7 +312,7 @@ struct facts *facts_new(struct link *link, const char *node, const struct nodes 
 	f->link = link;
 	f->seen = seen;
 	f->node = mem_strdup(node);
-	f->channel = mem_printf("%sfacts", link_prefix(link));
+	f->channel = link_name_channel(link, "facts");
 	f->qmgr = qmgr;
 	list_init(&f->waiting);
 	link_script_init(&f->write, facts_script);

@@ -507,8 +507,7 @@ void link_hear(struct link *l, const char *channel,
 	       void (*heard)(void *owner, const char *payload, size_t len), void *owner)
 {
 	assert(l->nchannel < LINK_CHANNELS_MAX);
-	l->channel[l->nchannel++] =
-		(struct channel){mem_printf("%s%s", l->c->redis_prefix, channel), heard, owner};
+	l->channel[l->nchannel++] = (struct channel){link_name_channel(l, channel), heard, owner};
 }
 
 void link_watch(struct link *l, void (*changed)(void *owner, bool ready), void *owner)
@@ -537,6 +536,14 @@ void link_tell_again(struct link *l)
 const char *link_prefix(const struct link *l)
 {
 	return l->c->redis_prefix;
+}
+
+char *link_name_channel(const struct link *l, const char *channel)
+{
+	if (l->c->redis_database == 0)
+		return mem_printf("%s%s", l->c->redis_prefix, channel);
+	return mem_printf("%s%" PRId64 "/%s", l->c->redis_prefix, (int64_t)l->c->redis_database,
+			  channel);
 }
 
 const char *link_since(const struct link *l)
@@ -606,7 +613,7 @@ bool link_eval(struct link *l, const struct link_script *script, link_answered *
 
 void link_publish(struct link *l, const char *channel, const char *payload, size_t len)
 {
-	char *name = mem_printf("%s%s", l->c->redis_prefix, channel);
+	char *name = link_name_channel(l, channel);
 	const char *arg[] = {"PUBLISH", name, payload};
 	size_t lens[] = {7, strlen(name), len};
 	assert(loop_is_ours(l->loop));

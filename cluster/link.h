@@ -65,14 +65,16 @@ void link_resolved(struct link *, struct resolve *); /* takes the answer */
 
 void link_hear(struct link *, const char *channel,
 	       void (*heard)(void *owner, const char *payload, size_t len), void *owner);
-/* Subscribe to prefix and channel. Messages of ours come back to us, too. */
+/* Subscribe. Messages of ours come back to us, too. */
 
 void link_watch(struct link *, void (*changed)(void *owner, bool ready), void *owner);
 /* Called when it becomes ready, and when it is so no longer. What others published between is lost. */
 
 bool link_ready(const struct link *);
 const char *link_prefix(const struct link *); /* of all keys and channels */
-const char *link_since(const struct link *);  /* the name of that key */
+char *link_name_channel(const struct link *, const char *channel);
+/* To be freed: with the prefix, and the database, since channels of Redis belong to none. */
+const char *link_since(const struct link *); /* the name of that key */
 
 /* Something that we write again and again, each time with a larger number. */
 struct link_mark {
@@ -115,6 +117,6 @@ bool link_eval(struct link *, const struct link_script *, link_answered *, void 
  * stays until the answer. */
 
 void link_publish(struct link *, const char *channel, const char *payload, size_t len);
-/* To prefix and channel; lost when Redis is away. */
+/* Lost when Redis is away. */
 
 #endif

@@ -262,7 +262,7 @@ struct orders *orders_new(struct link *link, const char *node, struct loop *main
 	o->main = main;
 	o->node = mem_strdup(node);
 	o->key = mem_printf("%sorders", link_prefix(link));
-	o->channel = mem_printf("%snews", link_prefix(link));
+	o->channel = link_name_channel(link, "news");
 	link_script_init(&o->give, orders_give_script);
 	link_hear(link, "news", on_published, o);
 	link_watch(link, on_change, o);

@@ -517,6 +517,22 @@ def test_clusters_with_prefixes_of_their_own_share_nothing(lab, redis):
     assert not ours.events("cluster", state="twice") + theirs.events("cluster", state="twice")
 
 
+def test_clusters_in_databases_of_their_own_share_nothing(lab, redis):
+    port = free_port()
+    ours, theirs = [lab.relay(config_of(name, redis, port, redis_database=number)) for name, number in (("alpha", "3"), ("beta", "0"))]
+    comrade = lab.relay(config_of("gamma", redis, port, redis_database="3"))
+    wait_ready(ours, theirs, comrade)
+    ours.send()
+    order(ours, "dest", "suspend", "some.test", "--cluster")
+    assert comrade.wait_event("host", state="out")["node"] == "alpha"
+    comrade.wait_event("site", state="suspended")
+    order(theirs, "dest", "suspend", "other.test", "--cluster")
+    theirs.wait_event("site", state="suspended")
+    assert [[one["name"] for one in relay.events("site", state="suspended")] for relay in (comrade, theirs)] == [["some.test"], ["other.test"]]
+    assert not theirs.events("host", state="out")
+    assert "1 of 1 nodes" in theirs.command("flow", "list", "--cluster").stdout
+
+
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
