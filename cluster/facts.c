@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/facts.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -252,12 +253,25 @@ static void on_scanned(void *owner, const redisReply *reply)
 	pump_tasks(f);
 }
 
+/* The prefix means itself, whatever is in it. */
+static void put_pattern_of_hosts(struct buf *out, const char *prefix)
+{
+	for (const char *at = prefix; *at; at++) {
+		if (strchr("*?[\\", *at))
+			buf_puts(out, "\\");
+		buf_append(out, at, 1);
+	}
+	buf_puts(out, "host:*");
+}
+
 static void scan_hosts(struct facts *f, const char *cursor)
 {
-	char *pattern = mem_printf("%shost:*", link_prefix(f->link));
-	const char *arg[] = {"SCAN", cursor, "MATCH", pattern, "COUNT", "500"};
+	struct buf pattern;
+	buf_init(&pattern);
+	put_pattern_of_hosts(&pattern, link_prefix(f->link));
+	const char *arg[] = {"SCAN", cursor, "MATCH", buf_cstr(&pattern), "COUNT", "500"};
 	link_send(f->link, on_scanned, f, 6, arg, NULL);
-	free(pattern);
+	buf_fini(&pattern);
 }
 
 static void on_change(void *owner, bool ready)

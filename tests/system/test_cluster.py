@@ -533,6 +533,18 @@ def test_clusters_in_databases_of_their_own_share_nothing(lab, redis):
     assert "1 of 1 nodes" in theirs.command("flow", "list", "--cluster").stdout
 
 
+def test_a_prefix_with_characters_of_patterns_means_itself(lab, redis):
+    port = free_port()
+    known, later = [config_of(name, redis, port, redis_prefix=r"mail[12]\\*:") for name in ("alpha", "beta")]
+    first = lab.relay(known)
+    wait_ready(first)
+    first.send()
+    first.wait_event("host", state="out")
+    wait_until(lambda: redis.keys(r"mail\[12\]\\\*:host:*"), 60, "what is known of the host")
+    first.stop()
+    assert lab.relay(later).wait_event("host", state="out", timeout=20)["node"] == "alpha"
+
+
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
