@@ -22,6 +22,16 @@ const struct log_form log_forms[LOG_FORMS] = {
 			     "NOQUEUE: reject: " BLAME ": " STATED
 			     " {reason=refused}; from=<{from}> " HELLO,
 			     NULL, NULL},
+	[LOG_FORM_DISCARD_TO] = {"discard", "smtpd",
+				 "NOQUEUE: discard: RCPT from {client=127.0.0.1}: <{to}>: "
+				 "{reason}; from=<{from}> to=<{to}> " HELLO,
+				 NULL, NULL},
+	[LOG_FORM_DISCARD] = {"discard", "cleanup",
+			      "{id=?}: milter-discard: END-OF-MESSAGE from {client=127.0.0.1}: "
+			      "{reason}; from=<{from}>",
+			      NULL, NULL},
+	[LOG_FORM_EMPTY] = {"discard", "cleanup", "{id=?}: not kept: {reason}; from=<{from}>", NULL,
+			    NULL},
 	[LOG_FORM_ERRORS] = {"errors", "smtpd", "too many errors after " BLAME, NULL, NULL},
 	[LOG_FORM_AUTH] = {"auth", "smtpd",
 			   "warning: {client=127.0.0.1}: SASL {mechanism=?} authentication failed: "
@@ -34,6 +44,10 @@ const struct log_form log_forms[LOG_FORMS] = {
 	[LOG_FORM_LOGIN] = {"queued", "smtpd",
 			    "{id=?}: client={client=127.0.0.1}, sasl_username={user}", NULL, NULL},
 	[LOG_FORM_CLIENT] = {"queued", "smtpd", "{id=?}: client={client=127.0.0.1}", NULL, NULL},
+	[LOG_FORM_HELD] = {"held", "smtpd",
+			   "{id=?}: hold: DATA from {client=127.0.0.1}: put on hold; "
+			   "from=<{from}> helo=<{helo}>",
+			   NULL, NULL},
 	[LOG_FORM_MESSAGE_ID] = {"queued", "cleanup", "{id=?}: message-id={message_id=<>}", NULL,
 				 NULL},
 	[LOG_FORM_QUEUED] = {"queued", "qmgr",

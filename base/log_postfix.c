@@ -87,6 +87,15 @@ static void format_reject(struct buf *to, const struct log_record *r)
 		format_as(to, r, LOG_FORM_ERRORS);
 }
 
+static void format_discard(struct buf *to, const struct log_record *r)
+{
+	bool empty = strcmp(log_value(r, "reason", ""), LOG_NO_RECIPIENT) == 0;
+	format_as(to, r,
+		  log_value(r, "to", NULL) ? LOG_FORM_DISCARD_TO
+		  : empty		   ? LOG_FORM_EMPTY
+					   : LOG_FORM_DISCARD);
+}
+
 /* Where a message came from: a client, the maildrop, or, for a report, another message. */
 static enum log_form_name origin_of(const struct log_record *r)
 {
@@ -100,6 +109,8 @@ static enum log_form_name origin_of(const struct log_record *r)
 static void format_queued(struct buf *to, const struct log_record *r)
 {
 	format_as(to, r, origin_of(r));
+	if (log_value(r, "held", NULL))
+		format_as(to, r, LOG_FORM_HELD);
 	format_as(to, r, LOG_FORM_MESSAGE_ID);
 	format_as(to, r, LOG_FORM_QUEUED);
 }
@@ -153,6 +164,8 @@ void log_format_postfix(struct buf *to, const struct log_record *r)
 		return;
 	if (strcmp(r->event, "reject") == 0)
 		format_reject(to, r);
+	else if (strcmp(r->event, "discard") == 0)
+		format_discard(to, r);
 	else if (strcmp(r->event, "queued") == 0)
 		format_queued(to, r);
 	else if (login_failed(r))

@@ -4,6 +4,7 @@
 #include "base/fence.h"
 #include "base/ident.h"
 #include "base/log.h"
+#include "base/log_forms.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias_wait.h"
 #include "smtpd/limit_check.h"
@@ -65,9 +66,10 @@ static void store_in_time(struct session *s)
 /* The client is not to know. */
 static void drop_message(struct session *s, const char *why)
 {
-	char id[IDENT_TEXT];
+	char id[IDENT_TEXT], client[64];
 	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
-		  "from", s->tx->sender, "reason", why, NULL);
+		  "client", address_text(&s->peer, client), "from", s->tx->sender, "reason", why,
+		  NULL);
 	s->messages++;
 	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
 	reception_reset(s);
@@ -122,7 +124,7 @@ static void take_message(struct session *s)
 {
 	struct envelope *e = reception_envelope(s);
 	if (e->nrcpt == 0) {
-		drop_message(s, "no recipient is left");
+		drop_message(s, LOG_NO_RECIPIENT);
 		return;
 	}
 	if (s->tx->passage)

@@ -173,7 +173,7 @@ static struct log_held *hold_log(const struct session *s, const struct envelope 
 			"size", log_number((int64_t)t->size), "message_id",
 			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, "flow",
 			t->flow, "signed", t->passage ? t->passage->signed_by : NULL, "not_before",
-			release_text(e, release), NULL);
+			release_text(e, release), "held", e->held ? "yes" : NULL, NULL);
 }
 
 static char *client_text(const struct session *s)

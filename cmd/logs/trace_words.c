@@ -17,7 +17,7 @@ static const struct words {
 	{"queued", "via", "taken over[ from {via}][, user {user}][, {size} bytes]"},
 	{"queued", "client",
 	 "accepted from {client}[, login {user}][, {size} bytes][, recipients: {nrcpt}]"
-	 "[, signed by {signed}][, to be sent at {not_before}]"},
+	 "[, signed by {signed}][, to be sent at {not_before}][, on hold: {held}]"},
 	{"queued", "message_id", ""},
 	{"queued", NULL, "in the queue[, {size} bytes][, recipients: {nrcpt}]"},
 	{"sent", NULL, "delivered to <{to}>[ by {relay}][ after {delay} s][: {reply}]"},
@@ -27,7 +27,8 @@ static const struct words {
 	 "sent to <{to}>[ at {relay}], but no reply was seen: it will be sent again"},
 	{"done", NULL, "done: nobody is left to deliver it to"},
 	{"discarded", NULL, "dropped[ for <{to}>][: {reason}]"},
-	{"discard", NULL, "accepted and thrown away[: {reason}]"},
+	{"discard", NULL, "accepted and thrown away[ for <{to}>][: {reason}]"},
+	{"held", NULL, "put on hold"},
 	{"reject", NULL,
 	 "refused[ at {stage}][ to {client}]: {code} {dsn} {reason}[, from <{from}>][, to <{to}>]"},
 	{"connect", NULL, "{client} connects"},

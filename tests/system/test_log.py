@@ -2,6 +2,7 @@
 """The log, as those see it who read it: pflogsumm, fail2ban, logrotate, syslogd; and none of them."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import pytest
 from lab import peers
 from lab.behaviour import Rule
 from lab.config import Config
+from lab.milter import CONTINUE, DISCARD, Milter, packet
 from lab.net import LOOPBACK, wait_until
 from lab.relay import REPOSITORY, binary
 
@@ -180,6 +182,36 @@ def test_fail2ban_finds_who_is_refused(lab):
     assert len(matched) == 5, done.stdout + done.stderr
     assert sum("Relay access denied" in line for line in matched) == 4
     assert sum("too many errors after RCPT" in line for line in matched) == 1
+
+
+def test_pflogsumm_counts_what_is_thrown_away_and_what_is_held(lab):
+    """Lines of ours that began with its word for that were counted as well, and it complained of each."""
+    sink, filter_ = lab.sink(), lab.enter_context(contextlib.closing(Milter()))
+    table = lab.folder("tables") / "access"
+    table.write_text("void@to.test discard\nhold@to.test hold\n", encoding="ascii")
+    config = Config(settings={"recipient_access": [str(table)]}).route_all_to(sink.port)
+    config.extra = f'milter "choosy" {{ address = "{filter_.address}" }}'
+    filter_.behave({"E": lambda conversation, _: packet(DISCARD if b"odd" in conversation.all(b"M")[-1] else CONTINUE)})
+    relay = lab.relay(config, log_format="postfix", start=False)
+    relay.start_mute()
+    for sender, recipients in (
+        ("a@from.test", ["void@to.test", "b@to.test"]), ("a@from.test", ["void@to.test", "void@to.test"]),
+        ("a@from.test", ["hold@to.test"]), ("odd@from.test", ["c@to.test"]),
+    ):
+        relay.send(sender, recipients)
+    sink.wait_messages(1)
+    held = json.loads(relay.command("queue", "list", "--json").stdout)["id"]
+    told = relay.command("trace", held).stdout
+    relay.stop()
+    totals, _, whole = report_of(relay.log_path)
+    assert (totals["received"][0], totals["delivered"][0], totals["rejected"][0]) == (2, 1, 0), whole
+    assert totals["discarded"][0] == 4 and totals["held"][0] == 1, whole
+    assert told.count("accepted from") == 1 and "put on hold" in told
+    thrown = relay.command("trace", "odd@from.test").stdout
+    assert "accepted and thrown away: milter choosy" in thrown, thrown
+    thrown = relay.command("trace", "a@from.test").stdout
+    assert thrown.count("accepted and thrown away: no recipient is left") == 1
+    assert "accepted and thrown away for <void@to.test>: recipient_access" in thrown, thrown
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
