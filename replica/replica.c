@@ -61,7 +61,7 @@ void replica_log_up(const struct replica *r)
 		  "missing", log_number(copies_lag(&r->copies)), NULL);
 }
 
-/* What fails again as soon as it is up is told once more, since the log ends with "up"; then no more. */
+/* A failure that returns as soon as all is set up is told once more, since the log ends with "up"; then no more. */
 void replica_complain(struct replica *r, const char *why)
 {
 	if (!*why)
