@@ -19,10 +19,14 @@ static const struct {
 	[VERIFY_UNKNOWN] = {"unknown", "that cannot be said now", STATUS_UNREACHABLE},
 };
 
-static void put_reply(struct buf *to, const struct verdict *v)
+/* Nobody is asked where mail is discarded, or too many are already. */
+static void put_reply(struct buf *to, const struct verify *ask)
 {
+	const struct verdict *v = ask->verdict;
 	if (!v)
-		buf_puts(to, "too many recipients are being asked about");
+		buf_puts(to, ask->result == VERIFY_TAKES
+				     ? "nobody was asked, since its route discards mail"
+				     : "too many recipients are being asked about");
 	else if (v->code)
 		buf_printf(to, "%d %s", v->code, v->text);
 	else
@@ -32,10 +36,11 @@ static void put_reply(struct buf *to, const struct verdict *v)
 static void put_line(struct buf *to, const struct verify *v)
 {
 	const struct verdict *said = v->verdict;
-	buf_printf(to, "%s: %s: ", v->address, results[v->result].sentence);
+	bool asked = said || v->result != VERIFY_TAKES;
+	buf_printf(to, "%s: %s: ", v->address, asked ? results[v->result].sentence : "it is taken");
 	if (said && said->code && *said->host)
 		buf_printf(to, "%s said ", said->host);
-	put_reply(to, said);
+	put_reply(to, v);
 	buf_puts(to, "\n");
 }
 
@@ -44,7 +49,7 @@ static void put_json(struct buf *to, const struct verify *v)
 	const struct verdict *said = v->verdict;
 	struct buf reply;
 	buf_init(&reply);
-	put_reply(&reply, said);
+	put_reply(&reply, v);
 	buf_puts(to, "{\"address\":");
 	log_json_string(to, v->address);
 	buf_printf(to, ",\"result\":\"%s\",\"host\":", results[v->result].word);

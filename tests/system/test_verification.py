@@ -172,12 +172,14 @@ def test_a_route_that_is_an_end_needs_no_question(lab):
     sink = lab.sink()
     config = Config().route_all_to(sink.port)
     config.routes["gone.test"] = {"error": "5.1.2 they moved away", "verify": True}
+    config.routes["void.test"] = {"discard": True, "verify": True}
     relay = lab.relay(config)
     with relay.client() as client:
         _begin(client)
         assert _rcpt(client, "a@gone.test", 550).lines[0].startswith("5.1.2")
         _rcpt(client, "a@dest.test", 250)
     assert relay.command("verify", "a@gone.test").stdout == "a@gone.test: the next hop does not take it: they moved away\n"
+    assert relay.command("verify", "a@void.test").stdout == "a@void.test: it is taken: nobody was asked, since its route discards mail\n"
 
 
 def test_a_restart_in_the_midst_of_questions(lab):
