@@ -23,13 +23,23 @@ static struct tm date_of(int64_t wall_ms)
 	return tm;
 }
 
+/* Not the 31st of a month that has 30 days. */
+static bool is_real_day(struct tm tm)
+{
+	const int month = tm.tm_mon, day = tm.tm_mday;
+	tm.tm_hour = 12;
+	tm.tm_isdst = -1;
+	mktime(&tm);
+	return tm.tm_mon == month && tm.tm_mday == day;
+}
+
 /* All of the text in one of these forms, on top of what is in tm. */
 static bool has_form(const char *text, const char *const *forms, struct tm *tm)
 {
 	for (; *forms; forms++) {
 		struct tm read = *tm;
 		const char *end = strptime(text, *forms, &read);
-		if (end && !*end) {
+		if (end && !*end && is_real_day(read)) {
 			*tm = read;
 			return true;
 		}

@@ -86,7 +86,7 @@ def test_the_text_fits_into_a_mail_and_needs_no_relay(lab):
     assert re.search(r"(?m)^ +1  mailbox-full \(452 4.2.2 mailbox full\)$", text)
     assert re.search(r"(?m)^ +slow.test +1 ", text.partition("What waits now")[2]), text
     assert relay.command("report", "--day", "2001-01-01", "--json").stdout.count('"received":0') == 1
-    for words in (["--day", "yesterday", "--since", "1h"], ["--day", "never"], ["--since", "1h", "--until", "2h"], ["x"]):
+    for words in (["--day", "yesterday", "--since", "1h"], ["--day", "never"], ["--day", "2026-02-31"], ["--since", "2026-04-31 10:00"], ["--since", "1h", "--until", "2h"], ["x"]):
         assert relay.command("report", *words).returncode == 2, words
 
 
