@@ -248,7 +248,7 @@ def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     beta.restart()
     wait_ready(beta, count=2)
     order(alpha, "dest", "reset", site, "--cluster")
-    names = {relay: [one["name"] for one in relay.events("site", state="suspended") if "name" in one.keys] for relay in (alpha, beta, gamma)}
+    names = {relay: [one["site"] for one in relay.events("site", state="suspended") if "window" not in one.keys] for relay in (alpha, beta, gamma)}
     assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
 
 
@@ -272,7 +272,7 @@ def test_a_suspension_with_an_end_ends_on_all_nodes(lab, redis):
 
 def wait_suspended(relay, name):
     """Wait until the relay has suspended this."""
-    wait_until(lambda: any(one.get("name") == name for one in relay.events("site", state="suspended")), 60, f"{name} to be suspended")
+    relay.wait_event("site", 60, site=name, state="suspended")
 
 
 def test_an_order_whose_number_was_given_before_is_carried_out_by_all(lab, redis):
@@ -464,7 +464,7 @@ def test_strange_data_in_redis_does_no_harm(lab, redis):
     redis.ask("HSET", "sluice:orders", "dest bad.test", "50\tdestroy\tx", "dest also-bad.test", "x")
     redis.ask("HSET", "sluice:nodes", "\x1b[2J", "1\tstate=working", "delta", "state=working", "epsilon", "x\t")
     order(alpha, "dest", "suspend", "other.test", "--cluster")
-    wait_until(lambda: [one["name"] for one in beta.events("site", state="suspended")] == ["some.test", "other.test"], what="these and no other")
+    wait_until(lambda: [one["site"] for one in beta.events("site", state="suspended")] == ["some.test", "other.test"], what="these and no other")
     assert "\x1b" not in order(beta, "node", "list")
     assert not alpha.events("cluster", state="away")
 
@@ -510,7 +510,7 @@ def test_clusters_with_prefixes_of_their_own_share_nothing(lab, redis):
     theirs.wait_event("site", state="suspended")
     for prefix in ("ours:", "theirs/"):
         wait_beats(redis, "alpha", prefix=prefix)
-    assert [[one["name"] for one in relay.events("site", state="suspended")] for relay in (ours, theirs)] == [["some.test"], ["other.test"]]
+    assert [[one["site"] for one in relay.events("site", state="suspended")] for relay in (ours, theirs)] == [["some.test"], ["other.test"]]
     keys = {key.decode() for key in redis.keys("*")}
     assert all(key.startswith(("ours:", "theirs/")) for key in keys), keys
     assert {"ours:nodes", "theirs/nodes", "ours:since", "theirs/since", "ours:orders", "theirs/orders"} <= keys
@@ -528,7 +528,7 @@ def test_clusters_in_databases_of_their_own_share_nothing(lab, redis):
     comrade.wait_event("site", state="suspended")
     order(theirs, "dest", "suspend", "other.test", "--cluster")
     theirs.wait_event("site", state="suspended")
-    assert [[one["name"] for one in relay.events("site", state="suspended")] for relay in (comrade, theirs)] == [["some.test"], ["other.test"]]
+    assert [[one["site"] for one in relay.events("site", state="suspended")] for relay in (comrade, theirs)] == [["some.test"], ["other.test"]]
     assert not theirs.events("host", state="out")
     assert "1 of 1 nodes" in theirs.command("flow", "list", "--cluster").stdout
 
