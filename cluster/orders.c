@@ -52,6 +52,9 @@ static const char *const kinds[] = {
 #undef X
 };
 
+/* A reset leaves a suspension as it is, and must not take its place. */
+#define OF_RESET "/reset"
+
 /* An order as Redis has it. */
 struct kept {
 	int64_t number;
@@ -112,12 +115,19 @@ static int find_kind(const char *text, size_t len)
 	return -1;
 }
 
+static size_t kind_length(const char *field, size_t len)
+{
+	const size_t tail = strlen(OF_RESET);
+	bool of_reset = len > tail && memcmp(field + len - tail, OF_RESET, tail) == 0;
+	return of_reset ? len - tail : len;
+}
+
 /* "dest example.com" and "7<TAB>suspend<TAB>node<TAB>1764000000000". */
 static bool read_order(struct kept *k, const char *field, const char *value)
 {
 	char *rest;
 	size_t len = strcspn(field, " ");
-	int kind = find_kind(field, len);
+	int kind = find_kind(field, kind_length(field, len));
 	k->number = strtoll(value, &rest, 10);
 	bool good = *rest == '\t' && order_find(rest + 1, strcspn(rest + 1, "\t"), &k->verb) &&
 		    order_changes(k->verb);
@@ -323,7 +333,8 @@ static void make_id(char id[ID_MAX + 1])
 void orders_give(struct orders *o, struct cluster_order *order)
 {
 	char id[ID_MAX + 1], mark[ID_MAX + 1], most[12];
-	char *field = mem_printf("%s %s", kinds[order->kind], order->name);
+	char *field = mem_printf("%s%s %s", kinds[order->kind],
+				 order->verb == ORDER_RESET ? OF_RESET : "", order->name);
 	make_id(id);
 	make_id(mark);
 	mark[MARK_MAX] = '\0';

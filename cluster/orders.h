@@ -1,10 +1,10 @@
 /* orders.h - what the operator wants of all nodes, also of those that start later.
  *
- *	CLUSTER_ORDER --> script: number it, keep the last one for each name, PUBLISH --> all: look
+ *	CLUSTER_ORDER --> script: number it, keep the last one for each name, a reset beside it, PUBLISH --> all: look
  *	ready, or published --> HGETALL --> those behind the last that was carried out here --> CLUSTER_APPLY
  *	                                                                                    --> CLUSTER_SAVE
  *
- *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE", and "<TAB>UNTIL" of a suspension that ends by itself; marks -> "N:MARK N:MARK ... "
+ *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE", and "<TAB>UNTIL" of a suspension that ends by itself; KIND/reset NAME: likewise; marks -> "N:MARK N:MARK ... "
  *	PREFIX news	the channel: the number of the latest
  *
  * A node keeps the id and the number in its queue's folder, so that what it did before a restart is not done again: an

@@ -275,6 +275,25 @@ def wait_suspended(relay, name):
     relay.wait_event("site", 60, site=name, state="suspended")
 
 
+def test_a_reset_leaves_a_suspension_to_nodes_that_start_later(lab, redis):
+    port = free_port()
+    alpha, later = [lab.relay(config_of(name, redis, port), start=False) for name in NAMES[:2]]
+    wait_ready(alpha.start())
+    for verb in ("suspend", "reset"):
+        order(alpha, "user", verb, "someone", "--cluster")
+        order(alpha, "dest", verb, "some.test", "--cluster")
+        order(alpha, "flow", verb, "bulk", "--cluster")
+    order(alpha, "user", "suspend", "nobody", "--cluster")
+    order(alpha, "user", "resume", "nobody", "--cluster")
+    order(alpha, "user", "reset", "nobody", "--cluster")
+    later.start()
+    for relay in (alpha, later):
+        wait_suspended(relay, "some.test")
+        relay.wait_event("flow", flow="bulk", state="suspended")
+        wait_until(lambda: '"suspended":true' in relay.command("user", "show", "someone", "--json").stdout, what="the login")  # noqa: B023
+        assert '"suspended":true' not in relay.command("user", "show", "nobody", "--json").stdout
+
+
 def test_an_order_whose_number_was_given_before_is_carried_out_by_all(lab, redis):
     sink = lab.sink()
     alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
