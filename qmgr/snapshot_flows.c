@@ -38,7 +38,7 @@ static struct snapshot_flow look_at(struct qmgr *q, char *name, const struct flo
 }
 
 /* Each is put in its place, and the last falls out. */
-static void consider(struct snapshot_flows *to, const struct snapshot_flow *one)
+static void rank_flow(struct snapshot_flows *to, const struct snapshot_flow *one)
 {
 	int at = to->n;
 	if (one->messages == 0 && verdicts_of(one) == 0)
@@ -63,12 +63,12 @@ void snapshot_flows_take(struct qmgr *q, struct snapshot_flows *to)
 	to->n = 0;
 	for (const struct flow *f = q->sched.flows; f; f = f->hh.next) {
 		struct snapshot_flow one = look_at(q, f->name, f);
-		consider(to, &one);
+		rank_flow(to, &one);
 	}
 	for (const struct flow_tally *t = q->tallies.table; t; t = t->hh.next) {
 		struct snapshot_flow one = look_at(q, t->flow, NULL);
 		if (!is_at_work(q, t->flow))
-			consider(to, &one);
+			rank_flow(to, &one);
 	}
 	for (int i = 0; i < to->n; i++)
 		to->flow[i].name = mem_strdup(to->flow[i].name);

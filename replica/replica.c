@@ -20,7 +20,6 @@ enum {
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
 	BEAT_EARLY_MS = 1000,	/* so that what is sent all the time need not wait for it */
-	STEADY_MS = 10000,	/* what has failed before is forgotten then */
 	LOOK_MS = 10000,	/* at the stream: what was sent long ago may be there no more */
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
@@ -61,21 +60,11 @@ void replica_log_up(const struct replica *r)
 		  "missing", log_number(copies_lag(&r->copies)), NULL);
 }
 
-/* A failure that returns as soon as all is set up is told once more, since the log ends with "up"; then no more. */
 void replica_complain(struct replica *r, const char *why)
 {
-	if (!*why)
-		return;
-	bool same = r->error && strcmp(r->error, why) == 0;
-	bool again = r->error && r->up_ms > 0 && !r->unsteady;
-	r->unsteady |= again;
-	r->up_ms = 0;
-	if (same && !again)
-		return;
-	free(r->error);
-	r->error = mem_strdup(why);
-	log_event(LOG_LEVEL_WARNING, "replica", "state", "failed", "reason", why, "missing",
-		  log_number(copies_lag(&r->copies)), NULL);
+	if (trouble_failed(&r->trouble, why))
+		log_event(LOG_LEVEL_WARNING, "replica", "state", "failed", "reason", why, "missing",
+			  log_number(copies_lag(&r->copies)), NULL);
 }
 
 void replica_failed(struct replica *r, const char *why)
@@ -245,17 +234,6 @@ static void try_again(struct replica *r)
 		pump(r);
 }
 
-static void forget_error(struct replica *r)
-{
-	if (!r->error || r->phase != PHASE_RUNNING || r->loop->now_ms - r->up_ms < STEADY_MS)
-		return;
-	if (r->unsteady)
-		replica_log_up(r);
-	free(r->error);
-	r->error = NULL;
-	r->unsteady = false;
-}
-
 static void on_tick(void *owner)
 {
 	struct replica *r = owner;
@@ -268,7 +246,8 @@ static void on_tick(void *owner)
 		replica_failed(r, "what was sent is not acknowledged");
 	}
 	judge_copy(r);
-	forget_error(r);
+	if (r->phase == PHASE_RUNNING && trouble_over(&r->trouble, r->loop->now_ms))
+		replica_log_up(r);
 	note_beat_when_due(r);
 	look_when_due(r);
 	try_again(r);
@@ -388,7 +367,7 @@ void replica_free(struct replica **rp)
 	disk_close(r->large);
 	conf_unref(r->conf);
 	free(r->message);
-	free(r->error);
+	trouble_fini(&r->trouble);
 	free(r->node);
 	free(r);
 	*rp = NULL;

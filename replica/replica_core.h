@@ -19,6 +19,7 @@
 #include "replica/copy_orders.h"
 #include "replica/epoch.h"
 #include "replica/replica.h"
+#include "replica/trouble.h"
 
 #include "spool/spool.h"
 
@@ -91,9 +92,7 @@ struct replica {
 	bool completing;      /* it is among the orders */
 	bool known;	      /* what was there before this start has been named */
 	bool away;	      /* and the spool was told so */
-	char *error;	      /* the last that was logged, until it has worked for a while */
-	int64_t up_ms;	      /* loop's clock: since when it works after that; 0: it does not */
-	bool unsteady;	      /* it has failed again before that while was over */
+	struct trouble trouble;
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;

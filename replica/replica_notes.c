@@ -235,8 +235,7 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 		log_event(LOG_LEVEL_WARNING, "replica", "state", "mended", "epoch",
 			  log_number((int64_t)r->epoch), "reason",
 			  "the stream had limits that refuse or remove messages: they are lifted, "
-			  "and all "
-			  "is sent again",
+			  "and all is sent again",
 			  NULL);
 	if (r->begun && (n->fresh || n->mended || has_lost_some(r, n)))
 		begin_again(r);
@@ -244,8 +243,7 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 	r->says_alone = n->alone;
 	if (r->known && !r->complete && !r->completing)
 		complete_later(r);
-	r->up_ms = r->loop->now_ms;
-	if (!r->unsteady)
+	if (trouble_up(&r->trouble, r->loop->now_ms))
 		replica_log_up(r);
 }
 

@@ -134,7 +134,7 @@ static int tear_down(void **state)
 	loop_free(&r.loop);
 	conf_unref(r.conf);
 	free(r.message);
-	free(r.error);
+	trouble_fini(&r.trouble);
 	free(r.node);
 	return 0;
 }
