@@ -273,7 +273,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
 	struct nats_stream is;
 	char *stream = replica_stream(h->node);
-	natsStatus s = nats_setup_connect(n, &(struct nats_callbacks){.closed = NULL}, NULL);
+	natsStatus s = nats_setup_connect(n, NULL, NULL);
 	if (s == NATS_OK)
 		s = nats_setup_stream(n, h->row, &is);
 	h->alone = s == NATS_OK && is.alone;
@@ -293,6 +293,7 @@ bool harvest_run(struct harvest *h, struct buf *error)
 {
 	struct nats_setup n;
 	nats_setup_init(&n, h->conf, h->node);
+	n.ends = h->interrupt;
 	bool ok = read_all(h, &n, error);
 	nats_setup_close(&n);
 	nats_setup_fini(&n);
@@ -303,7 +304,8 @@ natsStatus harvest_bytes(struct nats_setup *n, const char *node, uint64_t *bytes
 {
 	jsStreamInfo *info = NULL;
 	char *stream = replica_stream(node);
-	natsStatus s = js_GetStreamInfo(&info, n->js, stream, NULL, NULL);
+	natsStatus s = nats_setup_ends(n) ? NATS_DRAINING
+					  : js_GetStreamInfo(&info, n->js, stream, NULL, NULL);
 	*bytes = s == NATS_OK ? info->State.Bytes : 0;
 	jsStreamInfo_Destroy(info);
 	free(stream);

@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <nats/nats.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ struct nats_link {
 	natsSubscription *acks;
 	natsInbox *inbox;
 	bool subscribed;
-	sem_t ended; /* posted by each of the library's threads that has called us for the last time */
+	sem_t ended; /* posted by the library's thread that answers, when it has called us for the last time */
+	atomic_bool ends; /* the relay does */
 };
 
 /* Work for the pool's thread; the note comes back. */
@@ -40,6 +42,7 @@ struct job {
 	uint64_t before, keep;
 	struct epoch_own own;
 	struct replica_epoch row;
+	bool anew;
 };
 
 static struct nats_link_note *note_new(enum nats_link_note_type type)
@@ -54,23 +57,22 @@ static void post_note(struct nats_link *l, enum nats_link_note_type type)
 	loop_post(l->to, &note_new(type)->note);
 }
 
-static void on_disconnected(natsConnection *nc, void *closure)
+static void on_disconnected(void *owner)
 {
-	(void)nc;
-	post_note(closure, NATS_LINK_DOWN);
+	post_note(owner, NATS_LINK_DOWN);
 }
 
-static void on_reconnected(natsConnection *nc, void *closure)
+static void on_reconnected(void *owner)
 {
-	(void)nc;
-	post_note(closure, NATS_LINK_BACK);
+	post_note(owner, NATS_LINK_BACK);
 }
 
-static void on_closed(natsConnection *nc, void *closure)
+static void on_denied(void *owner, const char *what)
 {
-	struct nats_link *l = closure;
-	(void)nc;
-	sem_post(&l->ended);
+	struct nats_link *l = owner;
+	struct nats_link_note *n = note_new(NATS_LINK_DENIED);
+	snprintf(n->error, sizeof n->error, "%s", what);
+	loop_post(l->to, &n->note);
 }
 
 static void all_answered(void *closure)
@@ -144,7 +146,27 @@ static void say_error(struct nats_link_note *n, const char *what, natsStatus s)
 		 detail && *detail ? ": " : "", detail ? detail : "");
 }
 
-static const struct nats_callbacks callbacks = {on_disconnected, on_reconnected, on_closed};
+static const struct nats_callbacks callbacks = {on_disconnected, on_reconnected, on_denied};
+
+static void await_last_answer(struct nats_link *l)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_SECONDS;
+	while (sem_timedwait(&l->ended, &until) != 0)
+		assert(errno == EINTR && "a thread of NATS does not end");
+}
+
+/* Nobody calls us after it. */
+static void disconnect(struct nats_link *l)
+{
+	natsSubscription_Destroy(l->acks);
+	nats_setup_close(&l->setup);
+	if (l->subscribed)
+		await_last_answer(l);
+	l->acks = NULL;
+	l->subscribed = false;
+}
 
 static void tell_stream(struct nats_link_note *n, const struct nats_stream *is)
 {
@@ -161,6 +183,8 @@ static void set_up(struct thread_pool_job *tj)
 	struct job *j = (struct job *)tj;
 	struct nats_link *l = j->link;
 	struct nats_link_note *n = j->note;
+	if (j->anew)
+		disconnect(l);
 	natsStatus s = nats_setup_connect(&l->setup, &callbacks, l);
 	if (s == NATS_OK && !l->inbox)
 		s = natsInbox_Create(&l->inbox);
@@ -239,6 +263,7 @@ struct nats_link *nats_link_new(const struct conf *c, const char *node, struct l
 	l->to = to;
 	sem_init(&l->ended, 0, 0);
 	nats_setup_init(&l->setup, c, node);
+	l->setup.ends = &l->ends;
 	l->pool = thread_pool_new("replica-nats", 1, JOBS);
 	return l;
 }
@@ -248,27 +273,11 @@ void nats_link_start(struct nats_link *l)
 	thread_pool_start(l->pool);
 }
 
-/* The library calls us in threads of its own: each has said its last word then. It is not closed as a whole,
- * for then it frees what it thinks it alone has of OpenSSL. */
-static void wait_ended(struct nats_link *l)
-{
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSE_SECONDS;
-	while (sem_timedwait(&l->ended, &until) != 0)
-		assert(errno == EINTR && "a thread of NATS does not end");
-}
-
 void nats_link_stop(struct nats_link *l)
 {
+	atomic_store(&l->ends, true);
 	thread_pool_stop(l->pool);
-	bool connected = l->setup.connection;
-	natsSubscription_Destroy(l->acks);
-	nats_setup_close(&l->setup);
-	if (connected)
-		wait_ended(l);
-	if (l->subscribed)
-		wait_ended(l);
+	disconnect(l);
 }
 
 void nats_link_free(struct nats_link **lp)
@@ -284,12 +293,13 @@ void nats_link_free(struct nats_link **lp)
 	*lp = NULL;
 }
 
-void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row)
+void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row, bool anew)
 {
 	struct nats_link_note *n = note_new(NATS_LINK_SET_UP);
 	struct job *j = job_new(l, n, set_up, "");
 	n->epoch = row->epoch;
 	j->row = *row;
+	j->anew = anew;
 	give_job(l, j);
 }
 

@@ -6,6 +6,7 @@
  *	nats_link_note_beat()  the same, since disks block ----------------> NATS_LINK_BEAT
  *	nats_link_look() ----> a thread of its own ------------------------> NATS_LINK_LOOKED
  *	                       the connection is lost, or is there again --> NATS_LINK_DOWN, NATS_LINK_BACK
+ *	                       a server does not permit something --------> NATS_LINK_DENIED
  *
  * The library calls back in threads of its own; what it says comes as a note. It connects again by itself;
  * what was not acknowledged by then may have been lost, and whether the stream is still ours is to be
@@ -30,6 +31,7 @@ enum nats_link_note_type {
 	NATS_LINK_SET_UP = NOTES_FROM(NOTES_OF_NATS_LINK),
 	NATS_LINK_DOWN,
 	NATS_LINK_BACK,
+	NATS_LINK_DENIED, /* with an error: the same connection may not do that any more */
 	NATS_LINK_ACK,
 	NATS_LINK_PURGED,
 	NATS_LINK_BEAT,
@@ -64,8 +66,8 @@ void nats_link_free(struct nats_link **);
 
 struct replica_epoch;
 
-void nats_link_set_up(struct nats_link *, const struct replica_epoch *);
-/* Connect, if need be, and have the stream take what is of that epoch, and say that we have it. One at a time. */
+void nats_link_set_up(struct nats_link *, const struct replica_epoch *, bool anew);
+/* Connect, if need be, or anew, and have the stream take what is of that epoch, and say that we have it. One at a time. */
 
 bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
 		       const void *message, size_t len);

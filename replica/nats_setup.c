@@ -9,10 +9,80 @@
 #include "replica/nats_link.h"
 #include "replica/stream_form.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { SERVERS = 32, CONNECT_MS = 2000, API_MS = 2000, PING_MS = 2000, PINGS = 2, AGAIN_MS = 250 };
+enum {
+	SERVERS = 32,
+	CONNECT_MS = 2000,
+	API_MS = 2000,
+	PING_MS = 2000,
+	PINGS = 2,
+	AGAIN_MS = 250,
+	CLOSE_SECONDS = 30
+};
+
+#define INBOX "_INBOX."
+#define SUBSCRIPTION "Subscription to "
+#define PUBLISH "Publish to "
+
+/* Whom the library's threads call, for as long as there is a connection. */
+struct nats_watch {
+	const struct nats_callbacks *call; /* or NULL */
+	void *owner;
+	sem_t ended; /* posted by the last that is called */
+};
+
+static void on_disconnected(natsConnection *nc, void *closure)
+{
+	const struct nats_watch *w = closure;
+	(void)nc;
+	if (w->call && w->call->disconnected)
+		w->call->disconnected(w->owner);
+}
+
+static void on_reconnected(natsConnection *nc, void *closure)
+{
+	const struct nats_watch *w = closure;
+	(void)nc;
+	if (w->call && w->call->reconnected)
+		w->call->reconnected(w->owner);
+}
+
+static void on_closed(natsConnection *nc, void *closure)
+{
+	struct nats_watch *w = closure;
+	(void)nc;
+	sem_post(&w->ended);
+}
+
+static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *closure)
+{
+	const struct nats_watch *w = closure;
+	const char *said = NULL;
+	char text[NATS_SETUP_DENIAL];
+	(void)sub;
+	if (s != NATS_NOT_PERMITTED || !w->call || !w->call->denied)
+		return;
+	natsConnection_GetLastError(nc, &said);
+	nats_setup_denial(text, said ? said : "");
+	w->call->denied(w->owner, text);
+}
+
+/* The library as a whole is not closed, for then it frees what it thinks it alone has of OpenSSL. */
+static void await_last_call(struct nats_watch *w)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_SECONDS;
+	while (sem_timedwait(&w->ended, &until) != 0)
+		assert(errno == EINTR && "a connection to NATS does not end");
+}
 
 void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
 {
@@ -21,15 +91,50 @@ void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *nod
 
 void nats_setup_close(struct nats_setup *n)
 {
+	const bool connected = n->connection;
 	jsCtx_Destroy(n->js);
 	natsConnection_Destroy(n->connection);
 	n->js = NULL;
 	n->connection = NULL;
+	if (connected)
+		await_last_call(n->watch);
 }
 
 void nats_setup_fini(struct nats_setup *n)
 {
+	assert(!n->connection);
+	if (n->watch)
+		sem_destroy(&n->watch->ended);
+	free(n->watch);
 	free(n->node);
+}
+
+bool nats_setup_ends(const struct nats_setup *n)
+{
+	return n->ends && atomic_load(n->ends);
+}
+
+/* 'Permissions Violation for Subscription to "_INBOX.x.*"', in one or the other kind of quotes. */
+static void name_denied(char text[NATS_SETUP_DENIAL], const char *what, const char *of)
+{
+	const char *subject = of + strspn(of, "\"'");
+	int len = (int)strcspn(subject, "\"' ");
+	if (strncmp(subject, INBOX, strlen(INBOX)) == 0)
+		snprintf(text, NATS_SETUP_DENIAL, "NATS does not permit to %s " INBOX ">", what);
+	else
+		snprintf(text, NATS_SETUP_DENIAL, "NATS does not permit to %s %.*s", what, len,
+			 subject);
+}
+
+void nats_setup_denial(char text[NATS_SETUP_DENIAL], const char *said)
+{
+	const char *subscription = strstr(said, SUBSCRIPTION), *publish = strstr(said, PUBLISH);
+	if (subscription)
+		name_denied(text, "subscribe to", subscription + strlen(SUBSCRIPTION));
+	else if (publish)
+		name_denied(text, "publish to", publish + strlen(PUBLISH));
+	else
+		snprintf(text, NATS_SETUP_DENIAL, "NATS does not permit it: %s", said);
 }
 
 static natsStatus set_servers(const struct nats_setup *n, natsOptions *o)
@@ -81,19 +186,34 @@ static natsStatus set_times(natsOptions *o)
 	return s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s;
 }
 
-static natsStatus set_callbacks(natsOptions *o, const struct nats_callbacks *b, void *closure)
+static natsStatus set_callbacks(natsOptions *o, struct nats_watch *w)
 {
-	natsStatus s = natsOptions_SetDisconnectedCB(o, b->disconnected, closure);
+	natsStatus s = natsOptions_SetDisconnectedCB(o, on_disconnected, w);
 	if (s == NATS_OK)
-		s = natsOptions_SetReconnectedCB(o, b->reconnected, closure);
-	return s == NATS_OK ? natsOptions_SetClosedCB(o, b->closed, closure) : s;
+		s = natsOptions_SetReconnectedCB(o, on_reconnected, w);
+	if (s == NATS_OK)
+		s = natsOptions_SetErrorHandler(o, on_error, w);
+	return s == NATS_OK ? natsOptions_SetClosedCB(o, on_closed, w) : s;
 }
 
-natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks *b, void *closure)
+static void watch_for(struct nats_setup *n, const struct nats_callbacks *call, void *owner)
+{
+	if (!n->watch) {
+		n->watch = mem_zalloc(sizeof *n->watch);
+		sem_init(&n->watch->ended, 0, 0);
+	}
+	n->watch->call = call;
+	n->watch->owner = owner;
+}
+
+natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks *call, void *owner)
 {
 	natsOptions *o = NULL;
+	if (nats_setup_ends(n))
+		return NATS_DRAINING;
 	if (n->connection)
 		return NATS_OK;
+	watch_for(n, call, owner);
 	natsStatus s = natsOptions_Create(&o);
 	if (s == NATS_OK)
 		s = set_servers(n, o);
@@ -104,7 +224,7 @@ natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks 
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, n->node);
 	if (s == NATS_OK)
-		s = set_callbacks(o, b, closure);
+		s = set_callbacks(o, n->watch);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&n->connection, o);
 	jsOptions js;
@@ -129,6 +249,13 @@ static jsOptions options_within(int64_t ms)
 	jsOptions_Init(&o);
 	o.Wait = ms;
 	return o;
+}
+
+static natsStatus ask_for_stream(struct nats_setup *n, const char *name, int64_t within_ms,
+				 jsStreamInfo **info)
+{
+	jsOptions o = options_within(within_ms);
+	return nats_setup_ends(n) ? NATS_DRAINING : js_GetStreamInfo(info, n->js, name, &o, NULL);
 }
 
 static bool has_description(const jsStreamConfig *c, const char *description)
@@ -202,6 +329,8 @@ static natsStatus write_claim(struct nats_setup *n, const jsStreamConfig *is, co
 {
 	if (!fence_open())
 		return NATS_TIMEOUT;
+	if (nats_setup_ends(n))
+		return NATS_DRAINING;
 	return is ? change_stream(n, is, subjects, description)
 		  : make_stream(n, name, subjects, description);
 }
@@ -222,8 +351,7 @@ natsStatus nats_setup_look(struct nats_setup *n, struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
-	jsOptions o = options_within(n->wait_ms);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
+	natsStatus s = ask_for_stream(n, name, n->wait_ms, &info);
 	describe_stream(info, s, is);
 	jsStreamInfo_Destroy(info);
 	free(name);
@@ -242,8 +370,7 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, claim->epoch);
-	jsOptions o = options_within(n->wait_ms);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
+	natsStatus s = ask_for_stream(n, name, n->wait_ms, &info);
 	struct replica_epoch to = claim_for(s == NATS_OK ? info : NULL, claim);
 	char *text = replica_claim(&to);
 	describe_stream(info, s, is);
@@ -269,8 +396,7 @@ natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct repli
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(node);
-	jsOptions o = options_within(n->wait_ms / NATS_SETUP_BRIEFLY);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
+	natsStatus s = ask_for_stream(n, name, n->wait_ms / NATS_SETUP_BRIEFLY, &info);
 	*there = s == NATS_OK && claim_of(info->Config, claim);
 	jsStreamInfo_Destroy(info);
 	free(name);
@@ -283,7 +409,7 @@ bool nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const cha
 	jsStreamNamesList *all = NULL;
 	char node[REPLICA_NODE_MAX + 1];
 	jsOptions o = options_within(n->wait_ms / NATS_SETUP_BRIEFLY);
-	if (js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
+	if (nats_setup_ends(n) || js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
 		return false;
 	for (int i = 0; i < all->Count; i++)
 		if (replica_stream_parse(all->List[i], node))
@@ -308,7 +434,8 @@ natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat
 	char *name = replica_stream(n->node);
 	char *all = mem_printf("sluice.%s.>", replica_token(n->node, token));
 	jsErrCode code = 0;
-	natsStatus s = js_GetLastMsg(&m, n->js, name, all, NULL, &code);
+	natsStatus s = nats_setup_ends(n) ? NATS_DRAINING
+					  : js_GetLastMsg(&m, n->js, name, all, NULL, &code);
 	*epoch = 0;
 	*beat = 0;
 	if (s == NATS_OK && replica_message_get(natsMsg_GetData(m),
@@ -333,7 +460,7 @@ natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t 
 		o.Stream.Purge.Subject = subject;
 	o.Stream.Purge.Sequence = before;
 	o.Stream.Purge.Keep = keep;
-	natsStatus s = js_PurgeStream(n->js, name, &o, NULL);
+	natsStatus s = nats_setup_ends(n) ? NATS_DRAINING : js_PurgeStream(n->js, name, &o, NULL);
 	free(name);
 	return s;
 }

@@ -1,10 +1,13 @@
 /* nats_setup.h - what must be there before anything is replicated: a connection, and the node's stream.
  *
- * Calls that block: for a thread that nobody waits for.
+ * Calls that block: for a thread that nobody waits for. Once its owner ends none is begun any more.
+ *
+ * What a server does not permit it says later, in a message of its own, to whoever has asked for something; the question itself
+ * stays without an answer. What was refused is not tried again by that connection, whatever is permitted since.
  *
  * OWNERSHIP  Embedded; nats_setup_close() ends what was opened.
  * THREAD     One at a time, but that a connection may be written to by another one meanwhile.
- * ERRORS     The library's status; nats_GetLastError() has more.
+ * ERRORS     The library's status; nats_GetLastError() has more. NATS_DRAINING: the owner ends.
  */
 #ifndef REPLICA_NATS_SETUP_H
 #define REPLICA_NATS_SETUP_H
@@ -13,29 +16,44 @@
 #include "replica/format.h"
 
 #include <nats/nats.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct nats_callbacks { /* from threads of the library; each may be NULL */
+	void (*disconnected)(void *owner);
+	void (*reconnected)(void *owner);
+	void (*denied)(void *owner, const char *what); /* nats_setup_denial() */
+};
+
+struct nats_watch;
 
 struct nats_setup {
 	const struct conf_cluster *conf;
 	char *node;
 	int64_t wait_ms;	    /* for an answer */
+	const atomic_bool *ends;    /* the owner does; NULL: it says so otherwise */
 	natsConnection *connection; /* NULL until the first one has come to be */
 	jsCtx *js;
+	struct nats_watch *watch; /* whom the connection calls; NULL as long as there was none */
 };
 
 void nats_setup_init(struct nats_setup *, const struct conf *, const char *node);
 /* The configuration must stay. */
 void nats_setup_close(struct nats_setup *);
+/* Nobody is called back after it. */
 void nats_setup_fini(struct nats_setup *);
 
-struct nats_callbacks {
-	natsConnectionHandler disconnected, reconnected, closed;
-};
+natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *, void *owner);
+/* If there is no connection yet. Afterwards the library keeps it up. The callbacks stay, and may be NULL. */
 
-natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *, void *closure);
-/* If there is no connection yet. Afterwards the library keeps it up. closed() is the last that is called, after
- * nats_setup_close(). */
+bool nats_setup_ends(const struct nats_setup *);
+
+enum { NATS_SETUP_DENIAL = 160 };
+
+void nats_setup_denial(char text[NATS_SETUP_DENIAL], const char *said);
+/* In our words where it is known what is denied. said: by the server. The same text for each inbox, which has another name every
+ * time. */
 
 struct nats_stream {
 	bool fresh;	   /* it was made */

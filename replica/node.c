@@ -17,12 +17,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
 	DRAIN_TRIES = 3,
+	TELL_MS = 10000, /* nothing is begun after it that tells the others */
 	WAIT_LEAST_MS = 250,
 	WAIT_MOST_MS = 5000,
 	START_MS = 3000,
@@ -57,6 +59,18 @@ void node_order_free(struct node_order **op)
 	free(o->name);
 	free(o);
 	*op = NULL;
+}
+
+/* That there is no answer may be because it was denied, which the server says in a message of its own. */
+static const char *why_not(const struct node *n, natsStatus s)
+{
+	return s == NATS_TIMEOUT && n->denied ? n->denied : nats_setup_text(s);
+}
+
+static void forget_denial(struct node *n)
+{
+	free(n->denied);
+	n->denied = NULL;
 }
 
 /* Once for each reason, since it is asked again and again. */
@@ -127,6 +141,7 @@ static void begin_epoch(struct node *n, const struct replica_epoch *row, uint64_
 	free(n->reason);
 	n->reason = NULL;
 	ident_set_node(row->number);
+	forget_denial(n);
 	metrics_add(METRIC_node_up, 1);
 	condition_clear(CONDITION_node_waits, "");
 	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
@@ -171,7 +186,7 @@ static void take_epoch(struct node *n, const struct roster_row *before)
 	if (s == NATS_OK)
 		begin_epoch(n, &row, revision, asked_ms);
 	else
-		wait_for(n, nats_setup_text(s));
+		wait_for(n, why_not(n, s));
 }
 
 static void end_life(struct node *n)
@@ -254,7 +269,7 @@ static void try_to_start(struct node *n)
 	enum epoch_start start = judge_start(n, row, &s);
 	n->doubts = false;
 	if (s != NATS_OK) {
-		wait_for(n, nats_setup_text(s));
+		wait_for(n, why_not(n, s));
 		return;
 	}
 	switch (start) {
@@ -316,14 +331,51 @@ static void renew_epoch(struct node *n)
 		metrics_add(METRIC_node_renewals_failed, 1);
 }
 
+static void post_denial(void *owner, const char *what)
+{
+	struct node *n = owner;
+	struct node_denial *d = mem_zalloc(sizeof *d);
+	d->note.type = NODE_DENIED;
+	snprintf(d->what, sizeof d->what, "%s", what);
+	loop_post(n->loop, &d->note);
+}
+
+static void hear_denial(struct node *n, const struct node_denial *d)
+{
+	forget_denial(n);
+	n->denied = mem_strdup(d->what);
+	n->anew = true;
+}
+
+static natsStatus connect_node(struct node *n)
+{
+	static const struct nats_callbacks callbacks = {.denied = post_denial};
+	if (n->anew) {
+		roster_disconnect(&n->roster);
+		nats_setup_close(&n->nats);
+		n->anew = false;
+	}
+	return nats_setup_connect(&n->nats, &callbacks, n);
+}
+
+static natsStatus read_roster(struct node *n)
+{
+	natsStatus s = roster_read(&n->roster, clock_up_ms());
+	if (s == NATS_OK && n->roster.mended)
+		log_event(LOG_LEVEL_WARNING, "node", "node", n->name, "state",
+			  n->state == NODE_UP ? "up" : "waiting", "epoch",
+			  log_number((int64_t)n->row.epoch), "reason",
+			  "the bucket had limits that refuse or remove rows: they are lifted",
+			  NULL);
+	return s;
+}
+
 static natsStatus look_at_roster(struct node *n)
 {
-	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
+	natsStatus s = connect_node(n);
 	if (s == NATS_OK && n->state == NODE_UP && fence_open())
 		renew_epoch(n); /* else another may be about to write its name there */
-	if (s == NATS_OK)
-		s = roster_read(&n->roster, clock_up_ms());
-	return s;
+	return s == NATS_OK ? read_roster(n) : s;
 }
 
 static void count_queues(const struct node_view *v)
@@ -355,13 +407,17 @@ static void post_views(const struct node *n, const struct roster *roster)
 static void step_node(struct node *n)
 {
 	natsStatus s = look_at_roster(n);
+	if (atomic_load(&n->interrupt))
+		return;
+	if (s == NATS_OK && n->state == NODE_UP)
+		forget_denial(n);
 	post_views(n, s == NATS_OK ? &n->roster : NULL);
 	if (n->state == NODE_UP && !fence_open()) {
 		lose_epoch(n, "its epoch could not be renewed in time");
 	} else if (n->state == NODE_UP && replica_fenced(n->replica)) {
 		lose_epoch(n, "its stream is another node's");
 	} else if (s != NATS_OK) {
-		wait_for(n, nats_setup_text(s));
+		wait_for(n, why_not(n, s));
 	} else if (n->state == NODE_WAITING) {
 		try_to_start(n);
 	} else {
@@ -374,7 +430,7 @@ static void step_node(struct node *n)
 static void on_tick(void *owner)
 {
 	struct node *n = owner;
-	if (n->state == NODE_GONE)
+	if (n->state == NODE_GONE || atomic_load(&n->interrupt))
 		return;
 	step_node(n);
 	loop_timer_in(n->loop, &n->tick,
@@ -494,12 +550,12 @@ static void insist_on_folder(struct node *n, struct node_order *o)
 
 static void obey_order(struct node *n, struct node_order *o)
 {
-	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
+	natsStatus s = connect_node(n);
 	if (s == NATS_OK)
-		s = roster_read(&n->roster, clock_up_ms());
+		s = read_roster(n);
 	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
 	if (s != NATS_OK)
-		buf_printf(&o->says, "the other nodes are out of reach: %s\n", nats_setup_text(s));
+		buf_printf(&o->says, "the other nodes are out of reach: %s\n", why_not(n, s));
 	else if (o->op == NODE_MAY_DRAIN)
 		may_drain(n, o);
 	else if (o->op == NODE_ADOPT && n->doubts && strcmp(o->name, n->name) == 0)
@@ -525,6 +581,9 @@ static void receive_note(void *owner, struct note *note)
 	if (note->type == NODE_TAKEN) {
 		free(note);
 		node_taken(n);
+	} else if (note->type == NODE_DENIED) {
+		hear_denial(n, (struct node_denial *)note);
+		free(note);
 	} else if (note->type == SPOOL_DISOWN) {
 		if (!atomic_load(&n->interrupt))
 			node_disowned(n, ((struct spool_disown *)note)->done);
@@ -572,6 +631,7 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	n->loop = loop_new("node", receive_note, NULL, n);
 	timer_init(&n->tick, on_tick, n);
 	nats_setup_init(&n->nats, n->conf, n->name);
+	n->nats.ends = &n->interrupt;
 	n->nats.wait_ms = answer_ms(epoch_lease_ms(conf->cluster.adopt_after));
 	roster_init(&n->roster, &n->nats);
 	n->taking.transfer = transfer_new(n->conf, spool, &n->interrupt);
@@ -642,7 +702,8 @@ static bool tell_others(struct node *n)
 	bool told = false;
 	n->row.state = REPLICA_DRAINED;
 	n->row.seen_ms = clock_wall_ms();
-	for (int i = 0; i < DRAIN_TRIES && !told; i++)
+	const int64_t until_ms = clock_up_ms() + TELL_MS;
+	for (int i = 0; i < DRAIN_TRIES && !told && clock_up_ms() < until_ms; i++)
 		told = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK ||
 		       has_told(n);
 	return told;
@@ -669,6 +730,12 @@ static const char *hand_over(struct node *n, bool whole)
 	return why;
 }
 
+void node_interrupt(struct node *n)
+{
+	if (n && !node_drains(n))
+		atomic_store(&n->interrupt, true);
+}
+
 const char *node_stop(struct node *n, bool whole)
 {
 	const char *why = NULL;
@@ -679,6 +746,7 @@ const char *node_stop(struct node *n, bool whole)
 	if (n->taking.runs)
 		pthread_join(n->taking.thread, NULL);
 	n->taking.runs = false;
+	n->nats.ends = NULL; /* but for the last word */
 	if (atomic_load(&n->draining))
 		why = hand_over(n, whole);
 	fence_set(0);
@@ -700,6 +768,7 @@ void node_free(struct node **np)
 	conf_unref(n->conf);
 	free(n->taking.unit);
 	free(n->reason);
+	free(n->denied);
 	free(n->name);
 	free(n);
 	*np = NULL;

@@ -40,7 +40,13 @@ struct node;
 struct replica;
 struct spool;
 
-enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN, NODE_VIEW };
+enum node_note_type {
+	NODE_ORDER = NOTES_FROM(NOTES_OF_NODE),
+	NODE_LOST,
+	NODE_TAKEN,
+	NODE_VIEW,
+	NODE_DENIED
+};
 
 enum node_op { NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
 
@@ -74,6 +80,10 @@ void node_wait(const struct node *);
 void node_post(struct node *, struct node_order *);
 void node_drain(struct node *); /* at its end, say that the queue is to be adopted at once */
 bool node_drains(const struct node *);
+void node_interrupt(struct node *);
+/* Begin nothing more, unless it is to drain, so that whoever stops it does not wait for what nobody answers. After the spool has
+ * stopped: the epoch is not renewed any more. */
+
 const char *node_stop(struct node *, bool whole);
 /* After the spool and the replica have stopped, which it renews the epoch for. Why its queue, which was to be
  * drained, is not to be adopted at once; else NULL. */

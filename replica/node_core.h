@@ -29,6 +29,11 @@ struct node_unit {
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
+struct node_denial { /* NODE_DENIED, from a thread of NATS */
+	struct note note;
+	char what[NATS_SETUP_DENIAL];
+};
+
 /* The thread "adopt", while it runs. */
 struct node_taking {
 	bool runs;
@@ -68,6 +73,8 @@ struct node {
 	bool doubts;  /* EPOCH_DOUBT: the operator is asked, */
 	bool insists; /* and has said that this folder is the queue */
 	char *reason; /* that was logged last */
+	char *denied; /* what NATS does not permit, as it was said last; NULL: it answers */
+	bool anew;    /* that was said of this connection */
 	unsigned looks;
 	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */

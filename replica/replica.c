@@ -42,7 +42,9 @@ static void set_up(void *owner)
 	assert(r->phase == PHASE_WAITING);
 	r->phase = PHASE_SETTING_UP;
 	r->row.alone = r->alone ? ALONE_SAID : is_alone_no_more(r) ? ALONE_PAST : ALONE_AS_BEFORE;
-	nats_link_set_up(r->link, &r->row);
+	nats_link_set_up(r->link, &r->row, r->denied);
+	free(r->denied);
+	r->denied = NULL;
 }
 
 void replica_resend(struct replica *r)
@@ -60,8 +62,9 @@ void replica_log_up(const struct replica *r)
 		  "missing", log_number(copies_lag(&r->copies)), NULL);
 }
 
-void replica_complain(struct replica *r, const char *why)
+void replica_complain(struct replica *r, const char *of)
 {
+	const char *why = *of && r->denied ? r->denied : of;
 	if (trouble_failed(&r->trouble, why))
 		log_event(LOG_LEVEL_WARNING, "replica", "state", "failed", "reason", why, "missing",
 			  log_number(copies_lag(&r->copies)), NULL);
@@ -368,6 +371,7 @@ void replica_free(struct replica **rp)
 	conf_unref(r->conf);
 	free(r->message);
 	trouble_fini(&r->trouble);
+	free(r->denied);
 	free(r->node);
 	free(r);
 	*rp = NULL;

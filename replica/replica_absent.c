@@ -87,6 +87,11 @@ bool node_drains(const struct node *n)
 	return false;
 }
 
+void node_interrupt(struct node *n)
+{
+	assert(!n);
+}
+
 const char *node_stop(struct node *n, bool whole)
 {
 	(void)whole;

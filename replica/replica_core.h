@@ -93,6 +93,7 @@ struct replica {
 	bool known;	      /* what was there before this start has been named */
 	bool away;	      /* and the spool was told so */
 	struct trouble trouble;
+	char *denied; /* what NATS does not permit, as it was said since the last set-up began; or NULL */
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
@@ -151,7 +152,8 @@ void replica_log_up(const struct replica *);
 void replica_failed(struct replica *, const char *why);
 /* Send that again after another set-up, or after the one that is under way. Logged, unless why is empty. */
 
-void replica_complain(struct replica *, const char *why); /* logged, once */
+void replica_complain(struct replica *, const char *of);
+/* Logged, once; what is denied says more than that nobody answers. */
 
 void replica_again(struct replica *); /* set up, in a while */
 

@@ -351,6 +351,15 @@ static void hear_beat(struct replica *r, uint32_t beat)
 		pump_beat(r, beat);
 }
 
+/* No answer comes to that. The first says what it is about: what follows from it is denied, too. */
+static void hear_denial(struct replica *r, const char *what)
+{
+	if (!r->denied)
+		r->denied = mem_strdup(what);
+	if (r->phase == PHASE_RUNNING)
+		replica_failed(r, what);
+}
+
 static void hear_link(struct replica *r, struct nats_link_note *n)
 {
 	switch ((enum nats_link_note_type)n->note.type) {
@@ -364,6 +373,9 @@ static void hear_link(struct replica *r, struct nats_link_note *n)
 	case NATS_LINK_BACK:
 		if (r->phase == PHASE_RUNNING)
 			replica_failed(r, "");
+		break;
+	case NATS_LINK_DENIED:
+		hear_denial(r, n->error);
 		break;
 	case NATS_LINK_ACK:
 		if (*n->error)

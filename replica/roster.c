@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "replica/stream_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +28,16 @@ void roster_fini(struct roster *r)
 	*r = (struct roster){.n = 0};
 }
 
+void roster_disconnect(struct roster *r)
+{
+	kvStore_Destroy(r->kv);
+	r->kv = NULL;
+}
+
 static natsStatus open_bucket(struct roster *r)
 {
+	if (nats_setup_ends(r->nats))
+		return NATS_DRAINING;
 	if (r->kv)
 		return NATS_OK;
 	natsStatus s = js_KeyValue(&r->kv, r->nats->js, REPLICA_BUCKET);
@@ -67,7 +76,9 @@ static struct roster_row *row_of(struct roster *r, const char *node)
 static natsStatus last_of(struct roster *r, const char *key, natsMsg **m)
 {
 	char *subject = mem_printf(KEYS "%s", key);
-	natsStatus s = js_GetLastMsg(m, r->nats->js, STREAM, subject, NULL, NULL);
+	natsStatus s = nats_setup_ends(r->nats)
+			       ? NATS_DRAINING
+			       : js_GetLastMsg(m, r->nats->js, STREAM, subject, NULL, NULL);
 	free(subject);
 	return s;
 }
@@ -102,6 +113,17 @@ static natsStatus list_keys(struct roster *r, jsStreamInfo **info)
 	return js_GetStreamInfo(info, r->nats->js, STREAM, &o, NULL);
 }
 
+/* The server's answer stays as it is, for whoever frees it. */
+static natsStatus mend_bucket(struct roster *r, const jsStreamInfo *info)
+{
+	jsStreamConfig to = *info->Config;
+	r->mended = !stream_form_keeps_rows(&to);
+	if (!r->mended)
+		return NATS_OK;
+	stream_form_mend_rows(&to);
+	return js_UpdateStream(NULL, r->nats->js, &to, NULL, NULL);
+}
+
 static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys, int64_t now_ms)
 {
 	char node[REPLICA_NODE_MAX + 1];
@@ -119,8 +141,7 @@ static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys,
 /* All rows are lost with it: by which revisions these were seen says nothing of those that come. */
 static natsStatus open_bucket_anew(struct roster *r)
 {
-	kvStore_Destroy(r->kv);
-	r->kv = NULL;
+	roster_disconnect(r);
 	for (int i = 0; i < r->n; i++) {
 		r->row[i].seen = (struct sighting){.revision = 0};
 		r->row[i].confirmed = r->row[i].left = 0;
@@ -139,6 +160,8 @@ natsStatus roster_read(struct roster *r, int64_t now_ms)
 	if (s == NATS_OK && !info)
 		s = list_keys(r, &info);
 	if (s == NATS_OK)
+		s = mend_bucket(r, info);
+	if (s == NATS_OK)
 		s = read_rows(r, info->State.Subjects, now_ms);
 	jsStreamInfo_Destroy(info);
 	return s;
@@ -155,6 +178,8 @@ natsStatus roster_write(struct roster *r, const char *node, const struct replica
 {
 	char token[REPLICA_TOKEN];
 	struct buf b = {0};
+	if (nats_setup_ends(r->nats))
+		return NATS_DRAINING;
 	replica_epoch_put(&b, is);
 	replica_token(node, token);
 	natsStatus s =

@@ -33,10 +33,13 @@ struct roster {
 	kvStore *kv;
 	struct roster_row *row;
 	int n;
+	bool mended; /* by the last reading: it had limits that refuse or remove rows */
 };
 
 void roster_init(struct roster *, struct nats_setup *);
 void roster_fini(struct roster *);
+void roster_disconnect(
+	struct roster *); /* before the connection goes; the rows stay as they were seen */
 natsStatus roster_read(struct roster *, int64_t now_ms);
 struct roster_row *roster_find(const struct roster *, const char *node); /* NULL: none */
 

@@ -360,6 +360,7 @@ int server_stop(struct server *s, int **sockets)
 	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
+	node_interrupt(s->node);
 	node_job_drained(s, node_stop(s->node, replica_stop(s->replica, node_drains(s->node))));
 	dns_stop(s->dns);
 	control_close(

@@ -294,3 +294,62 @@ def test_what_fails_as_often_as_it_is_set_up_is_told_twice_and_its_end_once(lab)
     nats.servers[0].start()
     relay.wait_event("replica", 60, count=3, state="up")
     wait_copied(relay)
+
+
+def rights(but=""):
+    """All clients have them, but for what is denied."""
+    return f"authorization {{ users: [ {{ user: all, password: none, permissions: {{ {but} }} }} ] }}\nno_auth_user: all\n"
+
+
+def change_rights(nats, but=""):
+    """Have the server read its file again."""
+    (server,) = nats.servers
+    server.write(nats.configure(server, rights(but)))
+    server.signal(signal.SIGHUP)
+
+
+@pytest.mark.parametrize(("but", "told"), [('subscribe: { deny: ["_INBOX.>"] }', "to subscribe to _INBOX.>"),
+                                           ('publish: { deny: ["sluice.>"] }', "to publish to sluice.node1."),
+                                           ('publish: { deny: ["$JS.API.STREAM.INFO.sluice-node1"] }', "to publish to $JS.API.STREAM.INFO.sluice-node1")])
+def test_rights_that_are_withdrawn_are_named_and_given_back_they_serve_again(lab, but, told):
+    nats, sink = nats_of(lab, rights()), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="0s", replicate_timeout="2s")
+    wait_taken(relay)
+    for _ in range(2):
+        change_rights(nats, but)
+        wait_until(lambda: reply_of(relay).code == 452, 60, "what is denied to be missed")
+        wait_until(lambda: any(told in event["reason"] for event in relay.events("replica", state="failed")), 60, "it to be named")
+        change_rights(nats)
+        wait_taken(relay)
+    wait_copied(relay)
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before
+
+
+@pytest.mark.parametrize("but", ['subscribe: { deny: ["_INBOX.>"] }', 'publish: { deny: ["$JS.API.STREAM.MSG.GET.KV_sluice-nodes"] }', 'publish: { deny: ["$KV.>"] }'])
+def test_a_node_names_what_it_may_not_and_starts_when_it_may(lab, but):
+    nats, sink = nats_of(lab, rights(but)), lab.sink(later())
+    relay = lab.relay(config_of(nats, sink, nats_replicas=1, adopt_after="30s"))
+    wait_until(lambda: any("does not permit" in event["reason"] for event in relay.events("node", state="waiting")), 60, "what is denied to be named")
+    change_rights(nats)
+    relay.wait_event("node", 60, state="up")
+    wait_taken(relay)
+
+
+@pytest.mark.parametrize("settings", [{"max_age": 3 * 10**9, "duplicate_window": 10**9}, {"max_msg_size": 100}])
+def test_a_bucket_made_by_hand_keeps_the_row_of_a_node_that_is_gone(lab, settings):
+    nats, sink = nats_of(lab), lab.sink(later())
+    bucket = {"name": "KV_sluice-nodes", "subjects": ["$KV.sluice-nodes.>"], "storage": "file", "max_msgs_per_subject": 1, "discard": "new",
+              "allow_rollup_hdrs": True, "deny_delete": True, "allow_direct": True}
+    assert "error" not in nats.ask("$JS.API.STREAM.CREATE.KV_sluice-nodes", **bucket | settings)
+    first = start_node(lab, config_of(nats, sink, nats_replicas=1, adopt_after="6s"))
+    assert first.wait_event("node", reason="the bucket had limits that refuse or remove rows: they are lifted")
+    second = start_node(lab, config_of(nats, sink, name="node2", nats_replicas=1, adopt_after="6s"))
+    wait_taken(first)
+    wait_copied(first)
+    first.kill()
+    second.wait_event("adopted", 60)
+    assert len(second.events("adopted")) == 1 and not [event for event in second.events("node") if "again" in event["reason"]]
+    is_now = nats.ask("$JS.API.STREAM.INFO.KV_sluice-nodes")["config"]
+    assert is_now["max_age"] == 0 and is_now["max_msgs_per_subject"] == 1

@@ -48,9 +48,9 @@ void nats_link_free(struct nats_link **l)
 	(void)l;
 }
 
-void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row)
+void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row, bool anew)
 {
-	(void)l, (void)row;
+	(void)l, (void)row, (void)anew;
 	nats.set_up++;
 }
 
