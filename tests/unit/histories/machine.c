@@ -342,6 +342,7 @@ static void serve(struct machine *m)
 		ev_run(m->main->ev, EVRUN_ONCE);
 	loop_stop(m->client);
 	spool_stop(m->spool);
+	node_interrupt(m->node);
 	node_stop(m->node, replica_stop(m->replica, node_drains(m->node)));
 }
 
