@@ -76,7 +76,8 @@ static void forget_denial(struct node *n)
 /* Once for each reason, since it is asked again and again. */
 static void wait_for(struct node *n, const char *reason)
 {
-	if (n->reason && strcmp(n->reason, reason) == 0)
+	const bool told = n->reason && strcmp(n->reason, reason) == 0;
+	if (told || atomic_load(&n->interrupt)) /* what fails then was not asked */
 		return;
 	free(n->reason);
 	n->reason = mem_strdup(reason);
