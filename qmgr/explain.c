@@ -59,9 +59,8 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	return row;
 }
 
-static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
+static void explain_admission(struct explain_row *row, const struct site *s, struct admission l)
 {
-	struct admission l = admission_of(s, p);
 	row->constraint = l.constraint;
 	row->limit = l.limit;
 	row->until_ms = l.until_ms ? destdb_wall_ms(s->db, l.until_ms) : 0;
@@ -156,7 +155,7 @@ static void add_waiting(struct explain_question *x, const struct peer *p)
 	struct explain_row *row = row_of(x, s);
 	if (!row) {
 		row = add_site(x, s);
-		explain_waiting(row, s, p);
+		explain_admission(row, s, admission_of(s, p));
 		explain_order(row, s, p);
 	}
 	row->recipients += recipients_waiting(p);
@@ -259,28 +258,17 @@ static void explain_message(struct explain_question *x, const struct message *m)
 
 static void explain_site(struct explain_question *x, const struct site *s)
 {
-	static const enum constraint of_health[] = {[SITE_DEAD] = CONSTRAINT_DEAD,
-						    [SITE_OUT] = CONSTRAINT_OUT,
-						    [SITE_REFUSED] = CONSTRAINT_PACE,
-						    [SITE_SUSPENDED] = CONSTRAINT_SUSPENDED};
 	struct explain_row *row = add_site(x, s);
 	const struct peer *it = selection_first(&s->queue);
 	struct list *any = list_empty(&s->queue.peers) ? NULL : s->queue.peers.next;
 	row->recipients = s->queue.waiting;
-	row->parked = s->parked.parked;
 	row->sending = s->busy;
+	explain_admission(row, s, admission_of_first(s));
 	if (it || any) {
 		const struct peer *p = it ? it : list_entry(any, struct peer, in_queue);
-		explain_waiting(row, s, p);
 		row->first = p->job->work->id;
 		row->first_slots = job_needed(p->job);
-	} else if (s->health != SITE_ALIVE) {
-		row->constraint = of_health[s->health];
-		row->until_ms = s->health == SITE_SUSPENDED ? suspend_site_until_ms(s->db, s)
-				: site_down_until_ms(s)
-					? destdb_wall_ms(s->db, site_down_until_ms(s))
-					: 0;
-	} else if (s->busy > 0) {
+	} else if (s->health == SITE_ALIVE && s->busy > 0) {
 		row->constraint = CONSTRAINT_SENDING;
 	}
 }

@@ -27,6 +27,6 @@ struct admission {
 struct admission admission_of(const struct site *, const struct peer *);
 
 struct admission admission_of_first(const struct site *);
-/* Of its first entry; CONSTRAINT_IDLE: none waits. */
+/* Of its first entry. None waits here: why its mail in the queue does; CONSTRAINT_IDLE: the site is alive. */
 
 #endif

@@ -50,7 +50,8 @@ void congestion_count(const struct destdb *db)
 	provider_measure(db);
 	int64_t held[CONSTRAINT_COUNT] = {0};
 	for (const struct site *s = db->sites; s; s = s->hh.next)
-		held[admission_of_first(s).constraint]++;
+		if (s->queue.waiting > 0 || s->parked.parked > 0)
+			held[admission_of_first(s).constraint]++;
 	for (int i = 0; i < CONSTRAINT_COUNT; i++)
 		if (site_limits_has((enum constraint)i))
 			metric_cell_set(metric_cell(FAMILY_sites_held,

@@ -2,6 +2,8 @@
 /* What becomes of the mail of a site that is not alive, and how it comes back. */
 #include "tests/unit/qmgr/world.h"
 
+#include "base/metrics.h"
+#include "qmgr/dest/congestion.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
@@ -333,6 +335,47 @@ static void a_site_is_known_as_long_as_mail_waits_for_it(void **state)
 	nkept = 0;
 	refuse_for(30000);
 	assert_null(q->db.sites);
+}
+
+/* Sites that mail waits for, as /metrics counts them. */
+static int64_t held_by(const char *constraint)
+{
+	congestion_count(&q->db);
+	return metric_cell_value(metric_cell(FAMILY_sites_held, constraint, NULL));
+}
+
+static void a_site_whose_mail_is_parked_counts_by_what_it_waits_for(void **state)
+{
+	(void)state;
+	begin_parked("transport \"smtp\" { destination_concurrency_failed_cohort_limit = 0 }", 1);
+	assert_int_equal(held_by("out"), 1);
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE, 0);
+	qmgr_thread_settle(q);
+	serve();
+	assert_int_equal(held_by("out"), 0);
+	assert_int_equal(held_by("suspended"), 1);
+	suspend_end(&q->db, "mx.test");
+	qmgr_thread_settle(q);
+	wait_for_probe("mx.test");
+	ready(open_at(0), 1);
+	serve();
+	done(given_at(0), VERDICT_SENT);
+	serve();
+	assert_int_equal(held_by("out"), 0);
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE, 0);
+	qmgr_thread_settle(q);
+	serve();
+	assert_int_equal(held_by("suspended"), 0); /* nothing waits */
+}
+
+static void a_dead_site_whose_mail_is_parked_counts_as_dead(void **state)
+{
+	(void)state;
+	begin_parked("", 3);
+	refuse_for(60000);
+	assert_int_equal(site_named("mx.test")->health, SITE_DEAD);
+	assert_int_equal(held_by("dead"), 1);
+	assert_int_equal(held_by("out"), 0);
 }
 
 static void its_mail_comes_back_when_it_lives_again_oldest_first(void **state)
@@ -736,6 +779,8 @@ int main(void)
 		TEST(probes_go_on_for_parked_mail_alone),
 		TEST(and_end_when_none_is_left),
 		TEST(a_site_is_known_as_long_as_mail_waits_for_it),
+		TEST(a_site_whose_mail_is_parked_counts_by_what_it_waits_for),
+		TEST(a_dead_site_whose_mail_is_parked_counts_as_dead),
 		TEST(its_mail_comes_back_when_it_lives_again_oldest_first),
 		TEST(it_comes_in_slices_that_grow_as_they_are_delivered),
 		TEST(as_long_as_nothing_is_delivered_little_comes),
