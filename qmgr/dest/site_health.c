@@ -342,11 +342,29 @@ static void call_one(struct site *s)
 	ask_spool(s, 1);
 }
 
+/* All have been called: so many have not begun. */
+static void count_left(struct site *s)
+{
+	int64_t at_ms = s->parked.asked_ms + SLICE_AGAIN_MS;
+	if (s->parked.slice == 0)
+		return;
+	if (destdb_now_ms(s->db) < at_ms) {
+		site_wake_at(s, at_ms);
+		return;
+	}
+	s->parked.slice = 0;
+	site_ask_for_mail(s);
+}
+
 void site_call_back(struct site *s)
 {
 	struct site_parked *p = &s->parked;
-	if (p->parked == 0 || p->asking)
+	if (p->asking)
 		return;
+	if (p->parked == 0) {
+		count_left(s);
+		return;
+	}
 	if (s->health == SITE_REFUSED)
 		call_one(s);
 	if (s->health != SITE_ALIVE)

@@ -73,8 +73,10 @@ static void serve(void)
 			struct spool_unpark *u = (struct spool_unpark *)note;
 			if (u->most > 0)
 				slices[nslice++] = u->most;
+			uint32_t before =
+				of_site(u->site, false); /* it has them until they begin */
 			bring_back(u->site, u->most);
-			asked_back(u, of_site(u->site, true), of_site(u->site, false));
+			asked_back(u, of_site(u->site, true), before);
 			continue;
 		}
 		if (note->type == SPOOL_RELEASE)
@@ -395,6 +397,22 @@ static void its_mail_comes_back_when_it_lives_again_oldest_first(void **state)
 	}
 	serve();
 	assert_int_equal(released, 12);
+}
+
+static void what_has_come_back_is_soon_not_counted_any_more(void **state)
+{
+	(void)state;
+	begin_parked("", 12);
+	wait_for_probe("mx.test");
+	ready(open_at(0), 1);
+	serve();
+	for (int i = 0; i < 12; i++)
+		done(given_at(0), VERDICT_SENT);
+	for (int i = 0; i < 11; i++) {
+		pass_time(100);
+		serve();
+	}
+	assert_int_equal(site_named("mx.test")->parked.deferred, 0);
 }
 
 static void it_comes_in_slices_that_grow_as_they_are_delivered(void **state)
@@ -782,6 +800,7 @@ int main(void)
 		TEST(a_site_whose_mail_is_parked_counts_by_what_it_waits_for),
 		TEST(a_dead_site_whose_mail_is_parked_counts_as_dead),
 		TEST(its_mail_comes_back_when_it_lives_again_oldest_first),
+		TEST(what_has_come_back_is_soon_not_counted_any_more),
 		TEST(it_comes_in_slices_that_grow_as_they_are_delivered),
 		TEST(as_long_as_nothing_is_delivered_little_comes),
 		TEST(a_site_that_dies_again_asks_for_no_more_and_begins_with_little),
