@@ -82,6 +82,18 @@ static void add_tables(struct access *a)
 	tables_each(conf->tables, TABLE_DKIM_KEYS, add_keys, a);
 }
 
+static void add_cluster(struct access *a, const struct conf_cluster *k)
+{
+	add_file(a, 0, "redis_password", k->redis_password);
+	add_file(a, 0, "redis_ca", k->redis_ca);
+	add_file(a, 0, "redis_certificate", k->redis_certificate);
+	add_file(a, 0, "redis_key", k->redis_key);
+	add_file(a, 0, "nats_ca", k->nats_ca);
+	add_file(a, 0, "nats_certificate", k->nats_certificate);
+	add_file(a, 0, "nats_key", k->nats_key);
+	add_file(a, 0, "nats_credentials", k->nats_credentials);
+}
+
 static void add_all(struct access *a)
 {
 	const struct conf *conf = a->conf;
@@ -99,7 +111,10 @@ static void add_all(struct access *a)
 	}
 	for (int i = 0; i < conf->ndkim; i++)
 		add_file(a, conf->dkim[i].line, "key", conf->dkim[i].key);
-	add_file(a, 0, "nats_credentials", conf->cluster.nats_credentials);
+	add_file(a, 0, "trust_anchor", conf->dns.trust_anchor);
+	add_file(a, 0, "tls ca", conf->tls.ca);
+	add_file(a, 0, "events token", conf->events.token);
+	add_cluster(a, &conf->cluster);
 	add_tables(a);
 }
 

@@ -6,6 +6,7 @@
 #include "base/condition.h"
 #include "base/conf_value.h"
 #include "base/credential.h"
+#include "base/dkim_rows.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/tables.h"
@@ -403,6 +404,30 @@ static void check_dkim(struct checked *c, const struct conf_dkim *d)
 	free(whose);
 }
 
+static void check_dkim_keys(void *context, const char *key, const char *value)
+{
+	struct dkim_rows rows;
+	struct buf why = {0};
+	char *whose = mem_printf("dkim_keys of %s", key);
+	dkim_rows_parse(value, &rows, &why);
+	for (int i = 0; i < rows.n; i++)
+		check_secret(context, 0, rows.row[i].file, whose);
+	dkim_rows_fini(&rows);
+	free(whose);
+	buf_fini(&why);
+}
+
+/* Shown to others than next hops: to the receiver of events, to Redis and to NATS. */
+static void check_own_secrets(struct checked *c)
+{
+	const struct conf_cluster *k = &c->conf->cluster;
+	check_secret(c, 0, c->conf->events.token, "events");
+	check_secret(c, 0, k->redis_password, "cluster");
+	check_secret(c, 0, k->redis_key, "cluster");
+	check_secret(c, 0, k->nats_key, "cluster");
+	check_secret(c, 0, k->nats_credentials, "cluster");
+}
+
 static void check_auth(struct checked *c, const struct conf_listener *l)
 {
 	const struct conf_auth *a = &c->conf->auth;
@@ -525,6 +550,9 @@ int check_warnings(const struct conf *conf)
 		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
 	if (conf->tables)
 		tables_each(conf->tables, TABLE_TLS_POLICY, check_tls_policy, &c);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_DKIM_KEYS, check_dkim_keys, &c);
+	check_own_secrets(&c);
 	check_authorities(&c);
 	check_descriptors(&c);
 	return c.n;

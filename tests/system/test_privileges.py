@@ -4,6 +4,7 @@
 import os
 import pwd
 import re
+import shutil
 import stat
 import subprocess
 
@@ -140,6 +141,45 @@ def test_check_sees_as_the_relay_s_user_and_its_advice_mends_it(signing, where, 
     assert tried.returncode == 0
     other = subprocess.run(["cat", key], user="nobody", group="nogroup", extra_groups=[], capture_output=True, timeout=60, check=False)
     assert other.returncode != 0
+
+
+@pytest.fixture
+def trusting(signing, lab):
+    """Write the same relay with a secret of each kind that others than hosts and clients ask for; return its path and their files."""
+    _, path, key = signing
+    folder = os.path.dirname(path)
+    secrets = {name: os.path.join(folder, name) for name in ("token", "password", "redis-key", "nats-key", "credentials", "row")}
+    certificate, of_cluster = lab.certificates.host("relay.test")
+    for name, file in secrets.items():
+        shutil.copy(key if name == "row" else of_cluster, file)
+    public = shutil.copy(certificate, os.path.join(folder, "certificate"))
+    os.chmod(public, 0o644)
+    table = os.path.join(folder, "rows")
+    with open(table, "w", encoding="ascii") as stream:
+        stream.write(f"example.net s {secrets['row']}\n")
+    with open(path, "a", encoding="ascii") as stream:
+        stream.write(f'''dkim_keys = {{ "{table}" }}
+events {{ to = "{folder}/events" token = "{secrets['token']}" }}
+cluster {{ name = "n" redis = "127.0.0.1:6379" redis_password = "{secrets['password']}" redis_tls = true
+  redis_certificate = "{public}" redis_key = "{secrets['redis-key']}" nats = "127.0.0.1:4222" replicate = "async" nats_tls = true
+  nats_certificate = "{public}" nats_key = "{secrets['nats-key']}" nats_credentials = "{secrets['credentials']}" }}
+''')
+    return path, secrets
+
+
+@pytest.mark.parametrize("mode, wanted", [(0o644, "every user of the machine may read"), (0o600, "the relay's user \"daemon\" may not read")])
+def test_check_names_each_secret_that_too_many_or_too_few_may_read(trusting, mode, wanted):
+    path, secrets = trusting
+    for file in secrets.values():
+        os.chown(file, 0, 0)
+        os.chmod(file, mode)
+    status, said = _said_by_check(path)
+    assert status == 0
+    for file in secrets.values():
+        assert re.search(f": {wanted} {re.escape(file)} ", said), (file, said)
+    for command in re.findall(r"\((ch.*)\)$", said, re.M):
+        subprocess.run(command, shell=True, check=True, timeout=60)
+    assert _said_by_check(path) == (0, "")
 
 
 def test_check_refuses_a_user_who_is_not_there(signing):
