@@ -294,7 +294,7 @@ static const char *check_limit(const void *context, const char *key, const char 
 	struct limit_value v;
 	char login[USERS_LOGIN_MAX + 1];
 	(void)context;
-	if (!users_login(key, login, why))
+	if (!users_in_table(key, login, why))
 		return key;
 	if (strcmp(key, login) != 0) {
 		buf_printf(why, "this login is to be written %s", login);

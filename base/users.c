@@ -13,16 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A byte that would read as something else in the file, in the log, in a header or on a command line. */
+/* A byte that would read as something else in a table, in the log, in a header or on a command line. */
 static const char *bad_place(const char *login)
 {
 	if (strchr("@-.", login[0]))
 		return login;
 	for (const char *c = login; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 127 || strchr("\"\\#:,;<>()[]*", *c))
+		if ((unsigned char)*c <= ' ' || *c == 127 || strchr("\"#:,;<>()[]*", *c))
 			return c;
 	return NULL;
 }
+
+static const char form[] =
+	"a login may not begin with @, - or a dot, nor have blanks, control characters, "
+	"or any of \" \\ # : , ; < > ( ) [ ] *";
 
 static bool say_why(struct buf *why, const char *text)
 {
@@ -43,18 +47,27 @@ bool users_folded(const char *text, char login[USERS_LOGIN_MAX + 1])
 	return good;
 }
 
-bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
+bool users_named(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
 {
 	if (!*text)
 		return say_why(why, "a login must not be empty");
-	if (!users_folded(text, login))
-		return say_why(why,
-			       "that login is too long, no UTF-8, or has characters that SASLprep "
-			       "forbids");
-	if (!bad_place(login))
-		return true;
-	return say_why(why, "a login may not begin with @, - or a dot, nor have blanks, control "
-			    "characters, or any of \" \\ # : , ; < > ( ) [ ] *");
+	return users_folded(text, login) ||
+	       say_why(why, "that login is too long, no UTF-8, or has characters that SASLprep "
+			    "forbids");
+}
+
+bool users_in_table(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
+{
+	if (!users_named(text, login, why))
+		return false;
+	return !bad_place(login) || say_why(why, form);
+}
+
+bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
+{
+	if (!users_in_table(text, login, why))
+		return false;
+	return !strchr(login, '\\') || say_why(why, form);
 }
 
 static bool is_plain_ascii(const char *text)
@@ -186,7 +199,7 @@ bool users_listed(const char *logins, const char *login, struct buf *why)
 		bool fits = len < sizeof word;
 		snprintf(word, sizeof word, "%.*s", (int)len, at);
 		bool any = strcmp(word, "*") == 0;
-		bool good = any || (fits && users_login(word, one, why));
+		bool good = any || (fits && users_in_table(word, one, why));
 		if (!login && !good)
 			return false;
 		if (login && good && (any || strcmp(one, login) == 0))

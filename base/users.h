@@ -27,6 +27,12 @@ bool users_folded(const char *text, char login[USERS_LOGIN_MAX + 1]);
 /* The same of a login that somebody else has found to be good, and which may have any character: every spelling
  * of it is one. False: SASLprep does not know it, or it is too long. */
 
+bool users_named(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why);
+/* The same, and what is wrong: for orders, which may be about anybody who has logged in. */
+
+bool users_in_table(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why);
+/* As rows name who logs in: as users_login(), but also CORP\ann, whom only a Dovecot can know. */
+
 bool users_listed(const char *logins, const char *login, struct buf *why);
 /* Is it one of these, parted by commas and blanks, or is * among them? login NULL: is each of them one?
  * A fault is said in why, which may be NULL. */

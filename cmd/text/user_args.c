@@ -15,5 +15,5 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 					 : "for");
 		return false;
 	}
-	return !o->name || users_login(o->name, a->login, error);
+	return !o->name || users_named(o->name, a->login, error);
 }

@@ -115,6 +115,43 @@ def test_every_spelling_of_a_login_is_one(lab, sink):
     relay.wait_event("auth", login="alice", count=4)
 
 
+@pytest.mark.parametrize("login", ["corp\\ann", "ann sales", 'ann"s'])
+def test_whom_only_dovecot_can_name_is_suspended_as_anybody(lab, sink, login):
+    server = lab.script([("send", HELLO)] + [step for number in range(1, 4) for step in (
+        ("expect", b"AUTH\t%d\tPLAIN[^\n]*\n" % number), ("send", f"OK\t{number}\tuser={login.upper()}\n".encode()))] + [("drain",)])
+    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", sink.port))
+    relay.wait_event("dovecot", state="ready")
+
+    def sends(code):
+        with _greeted(relay) as client:
+            assert sasl.say_plain(client, "x", PASSWORD).code == 235
+            client.command("MAIL FROM:<a@sender.test>", code)
+
+    sends(250)
+    assert relay.command("user", "suspend", login.title()).returncode == 0
+    sends(550)
+    assert "state:      suspended" in relay.command("user", "show", login).stdout
+    assert relay.command("user", "resume", login).returncode == 0
+    sends(250)
+
+
+def test_tables_have_the_logins_of_a_windows_domain(lab, sink):
+    server = lab.script([("send", HELLO), ("expect", b"AUTH\t1\tPLAIN[^\n]*\n"), ("send", b"OK\t1\tuser=CORP\\Ann\n"), ("drain",)])
+    config = _config(f"inet:127.0.0.1:{server.port}", sink.port)
+    folder = lab.folder("tables")
+    for setting, row in {"sender_logins": "a@sender.test Corp\\Ann\n", "limits": "corp\\ann 2/h\n"}.items():
+        (folder / setting).write_text(row)
+        config.settings[setting] = [str(folder / setting)]
+    relay = lab.relay(config)
+    relay.wait_event("dovecot", state="ready")
+    with _greeted(relay) as client:
+        assert sasl.say_plain(client, "x", PASSWORD).code == 235
+        client.command("MAIL FROM:<b@sender.test>", 553)
+        for code in (250, 250, 450):
+            client.command("MAIL FROM:<a@sender.test>", code)
+            client.command("RSET")
+
+
 def test_who_may_not_log_in_is_told_why_when_he_is_who_he_says(relay):
     assert _plain(relay, "gone").text.startswith("525 5.7.13 ")
     assert _plain(relay, "gone", "wrong").text == WRONG
