@@ -143,6 +143,7 @@ static void finish_exchange(struct session *s, enum auth_outcome o)
 		s->login = mem_strdup(login);
 		s->mechanism = mechanism_row(s->auth->mechanism)->name;
 		s->auth_failures = 0;
+		limit_check_event(s, LIMITER_LOGGED_IN, login, 0);
 		stream_secret(s->stream, false);
 	} else {
 		s->errors++;

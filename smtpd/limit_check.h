@@ -30,7 +30,7 @@ bool limit_check_pass(struct session *, const struct limiter_question *, const c
 
 void limit_check_event(const struct session *, enum limiter_note, const char *login,
 		       uint32_t nrcpt);
-/* Tell of LIMITER_ACCEPTED or LIMITER_FAILED; nothing where login is NULL. */
+/* Tell of LIMITER_LOGGED_IN, LIMITER_ACCEPTED or LIMITER_FAILED; nothing where login is NULL. */
 
 void limit_check_free(struct wait_answer *); /* of a question alone */
 

@@ -260,7 +260,9 @@ static void judge_question(struct limiter *l, struct limiter_question *q)
 
 static void hear_event(struct limiter *l, struct limiter_event *e)
 {
-	if (e->note.type == LIMITER_ACCEPTED)
+	if (e->note.type == LIMITER_LOGGED_IN)
+		limits_logged_in(&l->limits, e->login, clock_steady_us(), clock_wall_ms());
+	else if (e->note.type == LIMITER_ACCEPTED)
 		limits_accepted(&l->limits, e->login, e->nrcpt, clock_wall_ms());
 	else
 		limits_failed(&l->limits, e->login, clock_wall_ms());
@@ -390,6 +392,7 @@ static void receive_note(void *owner, struct note *note)
 	case LIMITER_ASK:
 		judge_question(l, (struct limiter_question *)note);
 		break;
+	case LIMITER_LOGGED_IN:
 	case LIMITER_ACCEPTED:
 	case LIMITER_FAILED:
 		hear_event(l, (struct limiter_event *)note);

@@ -1,6 +1,7 @@
 /* limiter.h - the thread that owns limits: one state for all workers.
  *
  *	smtpd worker -- LIMITER_ASK ------> [ limiter: struct limits ] --> the answer, to WAIT
+ *	             -- LIMITER_LOGGED_IN ->
  *	             -- LIMITER_ACCEPTED -->
  *	             -- LIMITER_FAILED ---->
  *	operator -- LIMITER_ORDER --------> ------------------------------> LIMITER_ORDER, back
@@ -28,6 +29,7 @@
 
 enum limiter_note {
 	LIMITER_ASK = NOTES_FROM(NOTES_OF_LIMITER),
+	LIMITER_LOGGED_IN,
 	LIMITER_ACCEPTED,
 	LIMITER_FAILED,
 	LIMITER_ORDER,
@@ -49,7 +51,7 @@ struct limiter_question {
 	struct limits_ruling ruling;
 };
 
-/* An event of a login: LIMITER_ACCEPTED, a message was queued; LIMITER_FAILED, a wrong password. */
+/* An event of a login: LIMITER_LOGGED_IN; LIMITER_ACCEPTED, a message was queued; LIMITER_FAILED, a wrong password. */
 struct limiter_event {
 	struct note note;
 	uint32_t nrcpt;

@@ -250,6 +250,11 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 	count_event(t, looked, of, now_us, wall_ms, ruling);
 }
 
+void limits_logged_in(struct limits *t, const char *login, int64_t now_us, int64_t wall_ms)
+{
+	touch_row(t, LIMIT_BY_LOGIN, get_row(t, LIMIT_BY_LOGIN, login, now_us), wall_ms);
+}
+
 void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt, int64_t wall_ms)
 {
 	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);

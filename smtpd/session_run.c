@@ -13,6 +13,7 @@
 #include "smtpd/filtering.h"
 #include "smtpd/consult.h"
 #include "smtpd/greeting.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 #include "smtpd/session_read.h"
 
@@ -201,6 +202,7 @@ static void begin_secured(struct session *s)
 	free(s->login);
 	s->helo = NULL;
 	s->login = client_certificate_login(s);
+	limit_check_event(s, LIMITER_LOGGED_IN, s->login, 0);
 	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);

@@ -165,17 +165,21 @@ def test_faults_in_limits_are_found(lab, fault):
     assert ":" in found.stderr
 
 
-@pytest.fixture(scope="module")
-def submission(module_lab):
-    """A relay with a login, and the sink behind it."""
-    users = module_lab.folder("users") / "users"
+def _submission(lab):
+    """Return a relay with two logins, and the sink behind it."""
+    users = lab.folder("users") / "users"
     for login in ("ann", "bob"):
         assert sasl.passwd(users, login, "secret").returncode == 0
     config = Config({"networks": ["10.0.0.0/8"]}, listeners={"smtp": {"tls": "none", "auth": True}})
     config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"], "failure_delay": "0s"})
     config.extra = 'limit "login" { messages = "2/h" recipients = "10/h" }'
-    sink = module_lab.sink()
-    return sink, module_lab.relay(config.route_all_to(sink.port))
+    sink = lab.sink()
+    return sink, lab.relay(config.route_all_to(sink.port))
+
+
+@pytest.fixture(scope="module")
+def submission(module_lab):
+    return _submission(module_lab)
 
 
 def _login(client, login, password="secret", code=235, greet=True):
@@ -214,6 +218,17 @@ def test_what_a_login_sent_is_shown_and_limited(submission):
 
 def _user(relay, login):
     return json.loads(relay.command("user", "show", login, "--json").stdout)
+
+
+def test_wrong_passwords_are_shown_of_who_has_logged_in_and_sent_nothing(lab):
+    _, relay = _submission(lab)
+    with relay.client() as client:
+        _login(client, "ann")
+    with relay.client() as client:
+        _login(client, "ann", "wrong", 535)
+        _login(client, "nobody", "wrong", 535, greet=False)
+    line = "ann active messages=0 recipients=0 messages_left=2 recipients_left=10 refused=0 failures=1 yesterday=0\n"
+    wait_until(lambda: relay.command("user").stdout == line, 60, "the failure")
 
 
 def test_what_a_login_sent_is_known_after_a_restart(submission):
