@@ -168,7 +168,8 @@ static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct bu
 		flags, 0, may_connect, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_NOTIFY_CONNECTION,
-		on_client, h, MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
+		on_client, h, MHD_OPTION_NOTIFY_COMPLETED, http_completed, h,
+		MHD_OPTION_UNESCAPE_CALLBACK, http_unescape, NULL, MHD_OPTION_END);
 	if (!daemon)
 		buf_printf(error, "http: can't listen on %s: %s\n", where, strerror(errno));
 	return daemon;

@@ -44,6 +44,7 @@ enum MHD_Result http_answer(void *http, struct MHD_Connection *, const char *url
 			    size_t *data_len, void **state);
 void http_completed(void *http, struct MHD_Connection *, void **state,
 		    enum MHD_RequestTerminationCode);
+size_t http_unescape(void *unused, struct MHD_Connection *, char *text);
 /* For the library: http_request.c. */
 
 #endif

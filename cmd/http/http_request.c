@@ -6,6 +6,7 @@
 #include "cmd/http/page_files.h"
 #include "cmd/text/condition_print.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +123,37 @@ static enum MHD_Result begin_request(struct http_ask *a, const char *path)
 		return a->state == ASK_ANSWERED ? send_answer(a) : MHD_YES;
 	}
 	return send_text(a->connection, MHD_HTTP_NOT_FOUND, "not found\n");
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+/* The byte that stands behind a percent sign; -1: there is none, and all stays. A byte of 0 would end the name before the rest of it, and a slash
+ * in a path would be one that nobody wrote. */
+static int decoded_byte(const char *at, bool in_path)
+{
+	if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
+		return -1;
+	int byte = digit_of(at[0]) * 16 + digit_of(at[1]);
+	return byte == '\0' || (in_path && byte == '/') ? -1 : byte;
+}
+
+/* The library calls for the path, which begins with a slash, and for each name and value behind it. */
+size_t http_unescape(void *unused, struct MHD_Connection *c, char *text)
+{
+	bool in_path = *text == '/';
+	char *to = text;
+	(void)unused;
+	(void)c;
+	for (const char *at = text; *at; at++) {
+		int byte = *at == '%' ? decoded_byte(at + 1, in_path) : -1;
+		*to++ = byte < 0 ? *at : (char)byte;
+		at += byte < 0 ? 0 : 2;
+	}
+	*to = '\0';
+	return (size_t)(to - text);
 }
 
 /* A request of HTTP/1.0 may have no Host; no browser sends one without. */

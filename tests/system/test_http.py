@@ -357,6 +357,17 @@ def test_nothing_else_is_there_and_nothing_can_be_changed(served):
     assert _ask(port, "/api/queue", "HEAD") == (200, "")
 
 
+def test_what_stands_for_other_bytes_leads_to_nothing_else(served):
+    """The library ended a name at a byte of 0, and took a slash that stands for one for a part of the path."""
+    port = served.http_port
+    for path in ("/api/stats%00", "/api/stats%00/x", "/%00", "/page.js%00.css", "/healthz%00", "/api%2Fstats", "/api%2fstats", "/api/stats%", "/api/stats%2", "/api/stats%3F"):
+        assert _ask(port, path)[0] == 404, path
+    assert _ask(port, "/%61pi/s%74ats")[0] == 200  # of letters both spellings are the same
+    assert _ask(port, "/api/queue?limit=1%00")[0] == 400
+    assert _ask(port, "/api/dest?name=a%2Fb%")[0] == 404
+    assert _ask(port, "/api/search?q=%64est.test") == _ask(port, "/api/search?q=dest.test")
+
+
 def test_the_head_of_events_is_no_more_than_that(served):
     """Two requests of one connection: the second reply begins where the first has ended."""
     request = "{} HTTP/1.1\r\nHost: localhost\r\n{}\r\n"
