@@ -30,6 +30,7 @@
  *	verify_check.[ch]		a session asks whether the next hop takes a recipient
  *	access.[ch] consult.[ch]		who may come in; looking something up in tables, and waiting
  *	socketmap.[ch] socketmap_reply.[ch]	servers that have tables; what they answer
+ *	socketmap_question.[ch]			what one of them is asked, and who waits for that
  *	addressing.[ch]			rewriting, aliases, copies: what happens to addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	alias_heard.[ch] alias_learn.[ch]	what servers say of aliases; how they are asked

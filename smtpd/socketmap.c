@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/stream.h"
 #include "base/tables.h"
-#include "smtpd/smtpd_worker.h"
+#include "smtpd/socketmap_question.h"
 #include "smtpd/socketmap_reply.h"
 
 #include <assert.h>
@@ -28,16 +28,6 @@ enum connection_state {
 	CONNECTION_BUSY
 };
 
-struct question {
-	struct list link;
-	char *name, *key;
-	char *known;		 /* as what its answer is remembered */
-	uint64_t cookie;	 /* or the number of who asks, */
-	bool of_asker;		 /* then */
-	int64_t due_ms, sent_ms; /* steady clock */
-	bool again;		 /* its first connection was lost */
-};
-
 /* Who is no session, and waits for an answer. */
 struct asker {
 	uint64_t number;
@@ -52,7 +42,7 @@ struct connection {
 	struct server *server;
 	struct stream *stream; /* NULL: CLOSED */
 	enum connection_state state;
-	struct question *question; /* BUSY; else NULL */
+	struct socketmap_question *question; /* BUSY; else NULL */
 	struct buf reply; /* as far as it has come: it may be longer than a stream's input */
 	bool used;	  /* it has answered before */
 };
@@ -64,6 +54,8 @@ struct server {
 	union address to;
 	struct connection connection[SOCKETMAP_CONNECTIONS];
 	struct list waiting; /* questions */
+	struct socketmap_question
+		*open; /* those that others may join, by what their answer is known as */
 	int nwaiting;
 	struct timer rest; /* active: it rests */
 	int64_t rest_ms, heard_ms;
@@ -153,53 +145,40 @@ bool socketmap_known(struct socketmaps *m, const struct socketmap_name *n, const
 	return k != NULL;
 }
 
-static void answer_free(struct wait_answer *a)
+/* Nobody joins it any more. */
+static void close_question(struct server *s, struct socketmap_question *q)
 {
-	free(((struct socketmap_answer *)a)->text);
-	free(a);
+	if (q->open)
+		HASH_DEL(s->open, q);
+	q->open = false;
 }
 
-static void post_answer(struct socketmaps *m, uint64_t cookie, bool of_asker,
-			enum socketmap_result result, const char *text)
+static void free_question(struct server *s, struct socketmap_question *q)
 {
-	struct socketmap_answer *a = mem_zalloc(sizeof *a);
-	a->answer =
-		(struct wait_answer){.reply_to = m->loop, .cookie = cookie, .free = answer_free};
-	a->result = result;
-	a->text = mem_strdup(text);
-	a->answer.note.type = of_asker ? SOCKETMAP_HEARD : (int)SMTPD_WORKER_ANSWER;
-	loop_post(m->loop, &a->answer.note);
-}
-
-static void free_question(struct question *q)
-{
-	assert(!q->link.next || q->link.next == &q->link);
-	free(q->name);
-	free(q->key);
-	free(q->known);
-	free(q);
+	close_question(s, q);
+	socketmap_question_free(&q);
 }
 
 /* The question is freed. */
-static void answer_question(struct socketmaps *m, struct question *q, enum socketmap_result result,
-			    const char *text)
+static void answer_question(struct server *s, struct socketmap_question *q,
+			    enum socketmap_result result, const char *text)
 {
-	if (!m->ending)
-		post_answer(m, q->cookie, q->of_asker, result, text);
-	if (result != SOCKETMAP_FAILED)
-		remember_answer(m, q->known, text);
-	free_question(q);
+	if (!s->all->ending)
+		socketmap_question_answer(q, s->all->loop, result, text);
+	if (result != SOCKETMAP_FAILED && q->open)
+		remember_answer(s->all, q->known, text);
+	free_question(s, q);
 }
 
-static struct question *take_out(struct server *s, struct list *link)
+static struct socketmap_question *take_out(struct server *s, struct list *link)
 {
 	list_remove(link);
 	assert(s->nwaiting > 0);
 	s->nwaiting--;
-	return list_entry(link, struct question, link);
+	return list_entry(link, struct socketmap_question, link);
 }
 
-static struct question *take_waiting(struct server *s)
+static struct socketmap_question *take_waiting(struct server *s)
 {
 	struct list *first = list_first(&s->waiting);
 	return first ? take_out(s, first) : NULL;
@@ -211,9 +190,10 @@ static void drop_waiting(struct socketmaps *m, uint64_t cookie, bool of_asker)
 	list_each (link, tmp, &m->servers) {
 		struct server *s = list_entry(link, struct server, link);
 		list_each (at, next, &s->waiting) {
-			struct question *q = list_entry(at, struct question, link);
-			if (q->cookie == cookie && q->of_asker == of_asker)
-				free_question(take_out(s, at));
+			struct socketmap_question *q =
+				list_entry(at, struct socketmap_question, link);
+			if (!socketmap_question_leave(q, cookie, of_asker))
+				free_question(s, take_out(s, at));
 		}
 	}
 }
@@ -246,10 +226,10 @@ static void close_connection(struct connection *c)
 /* Nobody is asked for a while; who waits is told so. */
 static void rest_server(struct server *s, const char *reason)
 {
-	struct question *q;
+	struct socketmap_question *q;
 	log_server(s, reason);
 	while ((q = take_waiting(s)))
-		answer_question(s->all, q, SOCKETMAP_FAILED, reason);
+		answer_question(s, q, SOCKETMAP_FAILED, reason);
 	if (timer_active(&s->rest))
 		return;
 	loop_timer_in(s->all->loop, &s->rest, s->rest_ms);
@@ -267,9 +247,9 @@ static void connect_one(struct connection *c)
 	stream_deadline(c->stream, m->timeout_ms);
 }
 
-static void send_question(struct connection *c, struct question *q)
+static void send_question(struct connection *c, struct socketmap_question *q)
 {
-	int64_t now = clock_steady_ms(), left = q->due_ms - now;
+	int64_t now = clock_steady_ms(), left = socketmap_question_due_ms(q) - now;
 	assert(c->state == CONNECTION_IDLE && !c->question);
 	c->question = q;
 	c->state = CONNECTION_BUSY;
@@ -303,13 +283,11 @@ static void refuse_late(struct server *s)
 {
 	int64_t soonest = clock_steady_ms() + least_left(s);
 	list_each (link, tmp, &s->waiting) {
-		struct question *q = list_entry(link, struct question, link);
-		if (q->again)
-			continue;
-		if (q->due_ms >= soonest)
-			break; /* the following have come later */
-		answer_question(s->all, take_out(s, link), SOCKETMAP_FAILED,
-				"it is asked more than it answers in time");
+		struct socketmap_question *q = list_entry(link, struct socketmap_question, link);
+		if (!q->again &&
+		    !socketmap_question_refuse_late(q, s->all->loop, soonest,
+						    "it is asked more than it answers in time"))
+			free_question(s, take_out(s, link));
 	}
 }
 
@@ -338,7 +316,7 @@ static void pump_questions(struct server *s)
 static void lose_connection(struct connection *c, const char *reason, bool hangs)
 {
 	struct server *s = c->server;
-	struct question *q = c->question;
+	struct socketmap_question *q = c->question;
 	char *why = mem_strdup(reason);
 	/* Others had their answers meanwhile: it is this question that takes it so long. */
 	bool alive = q && hangs && s->heard_ms >= q->sent_ms;
@@ -355,7 +333,7 @@ static void lose_connection(struct connection *c, const char *reason, bool hangs
 		list_insert_before(s->waiting.next, &q->link);
 		s->nwaiting++;
 	} else if (q) {
-		answer_question(s->all, q, SOCKETMAP_FAILED, why);
+		answer_question(s, q, SOCKETMAP_FAILED, why);
 	}
 	if (!again && !alive)
 		rest_server(s, why);
@@ -369,7 +347,7 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 		       const struct socketmap_reply *r)
 {
 	struct server *s = c->server;
-	struct question *q = c->question;
+	struct socketmap_question *q = c->question;
 	char *text = mem_strndup(r->text, r->len);
 	bool more = buf_len(&c->reply) > r->used;
 	buf_fini(&c->reply);
@@ -381,12 +359,11 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 	note_answer_time(s, s->heard_ms - q->sent_ms);
 	if (said == SOCKETMAP_REPLY_FAILED) {
 		s->unwell = true;
-		answer_question(s->all, q, SOCKETMAP_FAILED, text);
+		answer_question(s, q, SOCKETMAP_FAILED, text);
 		log_server(s, text);
 	} else {
 		tell_good(s);
-		answer_question(s->all, q,
-				said == SOCKETMAP_REPLY_OK ? SOCKETMAP_FOUND : SOCKETMAP_NONE,
+		answer_question(s, q, said == SOCKETMAP_REPLY_OK ? SOCKETMAP_FOUND : SOCKETMAP_NONE,
 				said == SOCKETMAP_REPLY_OK ? text : NULL);
 	}
 	free(text);
@@ -491,40 +468,53 @@ static struct server *server_of(struct socketmaps *m, const struct socketmap_nam
 
 static void server_free(struct server *s)
 {
-	struct question *q;
+	struct socketmap_question *q;
 	timer_stop(&s->all->loop->timers, &s->rest);
 	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++) {
 		struct connection *c = &s->connection[i];
 		q = c->question;
 		c->question = NULL;
 		if (q)
-			answer_question(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+			answer_question(s, q, SOCKETMAP_FAILED, "it is not asked any more");
 		close_connection(c);
 	}
 	while ((q = take_waiting(s)))
-		answer_question(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+		answer_question(s, q, SOCKETMAP_FAILED, "it is not asked any more");
 	list_remove(&s->link);
 	free(s->where);
 	free(s);
+}
+
+/* The one that is asked already, or another; NULL: too many wait. */
+static struct socketmap_question *find_question(struct server *s, const struct socketmap_name *n,
+						const char *key)
+{
+	struct socketmap_question *q;
+	char *known = known_as(n, key);
+	HASH_FIND_STR(s->open, known, q);
+	if (q || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
+		free(known);
+		return q;
+	}
+	q = socketmap_question_new(n->name, key, known);
+	HASH_ADD_KEYPTR(hh, s->open, q->known, strlen(q->known), q);
+	q->open = true;
+	list_append(&s->waiting, &q->link);
+	s->nwaiting++;
+	return q;
 }
 
 static void ask_server(struct socketmaps *m, const struct socketmap_name *n, const char *key,
 		       uint64_t cookie, bool of_asker)
 {
 	struct server *s = server_of(m, n, true);
-	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
-		post_answer(m, cookie, of_asker, SOCKETMAP_FAILED, "it did not answer before");
+	struct socketmap_question *q = timer_active(&s->rest) ? NULL : find_question(s, n, key);
+	if (!q) {
+		socketmap_question_post(m->loop, cookie, of_asker, SOCKETMAP_FAILED,
+					"it did not answer before");
 		return;
 	}
-	struct question *q = mem_zalloc(sizeof *q);
-	q->name = mem_strdup(n->name);
-	q->key = mem_strdup(key);
-	q->known = known_as(n, key);
-	q->cookie = cookie;
-	q->of_asker = of_asker;
-	q->due_ms = clock_steady_ms() + m->timeout_ms;
-	list_append(&s->waiting, &q->link);
-	s->nwaiting++;
+	socketmap_question_join(q, cookie, of_asker, clock_steady_ms() + m->timeout_ms);
 	pump_questions(s);
 }
 
@@ -577,7 +567,7 @@ void socketmap_receive(struct socketmaps *m, struct note *note)
 	struct asker a;
 	if (m && take_asker(m, answer->answer.cookie, &a))
 		a.answered(a.owner, answer);
-	answer_free(&answer->answer);
+	answer->answer.free(&answer->answer);
 }
 
 static void mark_named(struct socketmaps *m, const struct tables *t, enum table_role role)
@@ -590,6 +580,14 @@ static void mark_named(struct socketmaps *m, const struct tables *t, enum table_
 		if (s)
 			s->named = true;
 	}
+}
+
+/* The answer to what was asked before is one from before. */
+static void close_questions(struct server *s)
+{
+	struct socketmap_question *q, *tmp;
+	HASH_ITER(hh, s->open, q, tmp)
+	close_question(s, q);
 }
 
 void socketmaps_use(struct socketmaps *m, const struct conf *c)
@@ -606,6 +604,7 @@ void socketmaps_use(struct socketmaps *m, const struct conf *c)
 			server_free(s);
 		} else {
 			s->named = false;
+			close_questions(s);
 		}
 	}
 }

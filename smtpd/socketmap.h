@@ -4,8 +4,9 @@
  *	                                    OK, NOTFOUND, TEMP ... --> struct socketmap_answer
  *
  * A connection has one question at a time, since no document says that a server may be asked twice at
- * once; it is kept, and made again when it was lost between two questions. Whatever happens, each
- * question is answered once, by a note in the worker's mailbox, within the time limit: with FAILED
+ * once; it is kept, and made again when it was lost between two questions. Whoever asks what another of
+ * this loop has asked, and has no answer to yet, waits for the same answer, but for who asks after a reload. Whatever happens, each
+ * who asks is answered once, by a note in the worker's mailbox, within the time limit: with FAILED
  * when the server says so, is away, hangs, or says what is not the protocol. After that it rests for
  * 100 ms, then twice as long, up to 5 s, and whoever asks meanwhile has FAILED at once. It is tried
  * again by itself then. FAILED has, too, and unasked, who has waited behind others for so long that the
@@ -21,7 +22,7 @@
  * THREAD     That of its loop.
  * STATES     Of a connection: CLOSED, CONNECTING, IDLE, BUSY; moved by socketmap.c alone.
  * ERRORS     As answers; condition socketmap_away until it answers again.
- * SEE        POSTFIX socketmap_table(5); socketmap_reply.h; base/socketmap_name.h.
+ * SEE        POSTFIX socketmap_table(5); socketmap_question.h; socketmap_reply.h; base/socketmap_name.h.
  */
 #ifndef SMTPD_SOCKETMAP_H
 #define SMTPD_SOCKETMAP_H

@@ -250,6 +250,48 @@ def test_nobody_waits_for_the_questions_of_clients_that_have_gone(lab, honest, t
     assert not [key for _, key in honest.asked if key.startswith("gone")]
 
 
+def _asking(stack, relay, who):
+    """Let a new client name this sender, and return it when its worker has seen that."""
+    client = stack.enter_context(relay.client())
+    client.greet()
+    client.send(f"MAIL FROM:<{who}@own.test>")
+    with relay.client() as behind:
+        behind.greet()
+    return client
+
+
+def test_who_asks_what_is_asked_already_waits_for_that_answer(lab, honest):
+    """A hundred sessions at once that have one question take no longer than one."""
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, sender_access=[honest.table("m")])
+    with contextlib.ExitStack() as stack:
+        clients = [_asking(stack, relay, "same") for _ in range(30)]
+        honest.released.set()
+        for client in clients:
+            client.expect(250)
+    assert [key for _, key in honest.asked].count("same@own.test") == 1
+
+
+def test_a_question_is_asked_while_anybody_waits_for_it(lab, honest):
+    """Who asked it first goes, while it waits behind others; and who asks after a reload has an answer from after that."""
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, sender_access=[honest.table("m")])
+    with contextlib.ExitStack() as stack:
+        asked = [_asking(stack, relay, "old"), *(_asking(stack, relay, number) for number in range(3))]
+        wait_until(lambda: len(honest.asked) == 4, 60, "four questions")
+        first, second, alone = (_asking(stack, relay, who) for who in ("both", "both", "gone"))
+        first.reset()
+        alone.reset()
+        relay.wait_event("disconnect", reason="read: Connection reset by peer", count=2)
+        assert relay.command("reload").returncode == 0
+        later = _asking(stack, relay, "old")
+        honest.released.set()
+        for client in [*asked, second, later]:
+            client.expect(250)
+    keys = [key for _, key in honest.asked]
+    assert keys.count("both@own.test") == 1 and keys.count("gone@own.test") == 0 and keys.count("old@own.test") == 2
+
+
 def test_a_server_that_is_asked_more_than_it_can_answer_answers_what_it_can(lab, honest):
     """Some 13 a second, of 60 who have three questions each, and begin again: each would wait for four seconds, and may for one."""
     honest.mood = lambda handler, text: (time.sleep(0.3), handler.wfile.write(netstring(text)))
@@ -509,18 +551,23 @@ def test_a_client_that_goes_while_it_is_asked_for_any_of_these(lab, honest, tabl
     if table == "recipients":
         config.routes["dest.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "recipients": [honest.table("m")]}
     relay = lab.relay(config)
-    for asked in (1, 2):
+
+    def ask(client):
+        _login(client, "ann")
+        client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
+        wait_until(lambda: honest.asked, 60, "the question, for whoever has it")
+        with relay.client() as behind:
+            behind.greet()
+
+    for _ in range(2):
         with relay.client() as client:
-            _login(client, "ann")
-            client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
-            wait_until(lambda: len(honest.asked) == asked, 60, "the question")
+            ask(client)
             client.reset()
     wait_until(lambda: len(relay.events("disconnect", reason="read: Connection reset by peer")) == 2, 60, "both to be gone")
     with relay.client() as client:
-        _login(client, "ann")
-        client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
-        wait_until(lambda: len(honest.asked) == 3, 60, "the question")
+        ask(client)
         relay.stop()
+    assert len(honest.asked) == 1
     honest.released.set()
     honest.mood = None
     relay.start()
