@@ -347,9 +347,9 @@
 	P(list, mx, "{}", 0, 0, RELOAD, "",                                                        \
 	  "Its mail hosts: .example.com is all that lies in example.com, and mx.example.com that host. Of several that fit the longest counts.") \
 	P(number, connection_limit, "0", 0, 1000000, RELOAD, "",                                   \
-	  "Most connections to all its hosts together, for all destinations and transports. 0: no limit.") \
+	  "Most connections to all its hosts together, for all destinations and transports. Each node of a cluster counts its own. 0: no limit.") \
 	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
-	  "Most deliveries in a time to all its hosts together, evenly spaced.")                   \
+	  "Most deliveries in a time to all its hosts together, evenly spaced. Each node of a cluster counts its own.")                   \
 	P(text, transport, "", 0, 64, RELOAD, "",                                                  \
 	  "The transport that carries its mail, chosen when the MX records are known. A transport or relay that a route or a row of routes or sender_routes names goes before it. Empty: the transport stays as it is.")
 
@@ -359,7 +359,7 @@
 	P(text, helo, "", 0, 255, RELOAD, "",                                                      \
 	  "The name in EHLO, HELO and LHLO: best the one that the PTR record of the address has. Empty: that of the transport.") \
 	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
-	  "Most deliveries in a time from it, to all hosts together, evenly spaced.")
+	  "Most deliveries in a time from it, to all hosts together, evenly spaced. Each node of a cluster counts its own.")
 
 #define CONF_FLOW(P)                                                                               \
 	P(list, sources, "{}", 0, 0, RELOAD, "",                                                   \
