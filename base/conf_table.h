@@ -51,7 +51,7 @@
 	  "The largest message accepted. 0: no limit.")                                            \
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
 	  "New messages are kept in memory until their first attempt, together up "                \
-	  "to this size; others are read from the queue again.")                           \
+	  "to this size; others are read from the queue again. 0: none is.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
 	  "Memory for the recipients and content that clients are sending, for all sessions together. Beyond it new messages and recipients get 452 4.3.1, and content is written to files of the queue at once. 0: no limit.") \
 	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \
@@ -331,7 +331,7 @@
 	P(duration, negative_time, "10m", 0, DAYS(31), RELOAD, "",                                 \
 	  "How long it is remembered that a recipient is refused. 0: not at all.")                         \
 	P(number, cache_limit, "100000", 0, 10000000, RELOAD, "",                                  \
-	  "Most recipients that are remembered.")
+	  "Most recipients that are remembered. 0: none is.")
 
 #define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that the alias stands for.")
 
@@ -449,7 +449,7 @@
 	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
 	  "Bytes of the original message that are returned in a bounce; above it only its "        \
-	  "header.")
+	  "header. 0: only that, always.")
 
 #define CONF_DNS(P)                                                                                \
 	P(list, server, "{}", 0, 0, RELOAD, "",                                                    \

@@ -2,6 +2,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/conf.h"
+#include "base/conf_value.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -524,6 +525,30 @@ static void the_manual_lists_every_setting(void **state)
 	buf_fini(&m);
 }
 
+static bool is_limit(const struct conf_row *row)
+{
+	size_t len = strlen(row->name), end = strlen("_limit");
+	return (row->type == CONF_number || row->type == CONF_size) && len >= end &&
+	       strcmp(row->name + len - end, "_limit") == 0;
+}
+
+static void a_limit_that_may_be_0_says_what_that_is(void **state)
+{
+	int found = 0;
+	(void)state;
+	for (int kind = 0; kind < CONF_KINDS; kind++) {
+		for (int i = 0; i < conf_sections[kind].nrow; i++) {
+			const struct conf_row *row = &conf_sections[kind].row[i];
+			if (!is_limit(row) || row->low > 0)
+				continue;
+			found++;
+			if (!strstr(row->sentence, "0: "))
+				fail_msg("%s: what is 0?", row->name);
+		}
+	}
+	assert_true(found > 10);
+}
+
 static void a_difference_that_waits_for_the_next_start_is_said(void **state)
 {
 	(void)state;
@@ -624,6 +649,7 @@ int main(void)
 		cmocka_unit_test(one_setting_or_one_section_can_be_printed),
 		cmocka_unit_test(the_sample_is_the_defaults_with_and_without_its_comments),
 		cmocka_unit_test(the_manual_lists_every_setting),
+		cmocka_unit_test(a_limit_that_may_be_0_says_what_that_is),
 		cmocka_unit_test(a_difference_that_waits_for_the_next_start_is_said),
 		cmocka_unit_test(a_difference_of_the_cluster_waits_for_the_next_start),
 	};
