@@ -100,7 +100,7 @@ void limits_judge(struct limits *, const struct conf *, enum limit_of,
  * what is refused is counted nowhere. */
 
 void limits_logged_in(struct limits *, const char *login, int64_t now_us, int64_t wall_ms);
-/* It is known from now on. */
+/* The login counts as seen from now on. */
 
 void limits_accepted(struct limits *, const char *login, uint32_t nrcpt, int64_t wall_ms);
 /* A message was queued. */
