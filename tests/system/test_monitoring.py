@@ -49,6 +49,15 @@ def test_promtool_finds_no_fault(watched):
     assert status == 0 and "SUCCESS: 24 rules found" in said, said
 
 
+def test_each_condition_has_its_alert_but_a_drain(watched):
+    names = set(re.findall(r'^sluice_conditions\{name="(\w+)"\}', _metrics(watched), re.M))
+    # Alerts of their own: SluiceMilterAway, SluiceCertificateExpires. A drain was ordered.
+    otherwise = {"filter_away", "certificate_expiry", "draining"}
+    with open(RULES, encoding="utf-8") as stream:
+        asked = set(re.search(r'sluice_conditions\{name=~"([\w|]+)"\}', stream.read()).group(1).split("|"))
+    assert asked | otherwise == names and not asked & otherwise
+
+
 def test_dashboard_and_alerts_name_what_there_is(watched):
     text = _metrics(watched)
     # A family that counts nothing yet has no series.
