@@ -177,6 +177,21 @@ void conf_fixed(const struct conf *c, struct buf *to)
 	put_fixed("cluster", CONF_KIND_CLUSTER, &c->cluster, to);
 }
 
+static void keep_fixed(enum conf_kind kind, void *to, const void *from)
+{
+	const struct conf_section *s = &conf_sections[kind];
+	for (int i = 0; i < s->nrow; i++)
+		if (!s->row[i].reload)
+			conf_value_copy(&s->row[i], conf_place(to, &s->row[i]),
+					conf_place(from, &s->row[i]));
+}
+
+void conf_keep_fixed(struct conf *new, const struct conf *old)
+{
+	keep_fixed(CONF_KIND_GLOBAL, new, old);
+	keep_fixed(CONF_KIND_CLUSTER, &new->cluster, &old->cluster);
+}
+
 void conf_differences(const struct buf *fixed, const struct conf *new, struct buf *to)
 {
 	struct buf changed = {0};

@@ -309,6 +309,9 @@ void conf_fixed(const struct conf *, struct buf *to);
 void conf_differences(const struct buf *fixed, const struct conf *new, struct buf *to);
 /* A line for each of those that differs. fixed: those of the start. */
 
+void conf_keep_fixed(struct conf *new, const struct conf *old);
+/* New has those as old has them, whatever its file says. Nobody else has new yet. */
+
 void conf_sample(struct buf *to);
 /* The text of etc/sluice.conf: every setting with its sentence and default. */
 

@@ -171,6 +171,19 @@ static int ask_relay(const char *spool, int argc, char **argv, const struct answ
 	return ask_at(fd, spool, argc, argv, a);
 }
 
+int client_order(const struct conf *conf, int argc, char **argv, unsigned how)
+{
+	int fd = open_socket(conf->spool);
+	if (fd >= 0)
+		return ask_at(fd, conf->spool, argc, argv, &(struct answer){.how = how});
+	int status = out_of_reach(conf->spool, strerror(errno));
+	fprintf(stderr,
+		"sluice: a relay that was started when %s had another spool still has that: "
+		"signals and systemctl reach it, or -c and a file with that spool\n",
+		conf->file);
+	return status;
+}
+
 int client_run(const char *conf_file, int argc, char **argv, unsigned how)
 {
 	struct conf *conf = options_conf_to_ask_at(conf_file);

@@ -18,6 +18,9 @@ enum client_how { CLIENT_CLEAN = 1, CLIENT_UNTIL_CLOSED = 2 };
 int client_ask(const char *spool, int argc, char **argv, unsigned how);
 /* Send the words, copy the answer to stdout and stderr, return its status. */
 
+int client_order(const struct conf *, int argc, char **argv, unsigned how);
+/* The same, of the relay that has this file: where none answers, it may have been started with another spool, which is said. */
+
 int client_run(const char *conf_file, int argc, char **argv, unsigned how);
 /* The same, of the relay of that configuration; NULL: of the one that is found by default. */
 

@@ -39,7 +39,7 @@ int cmd_reload(int argc, char **argv)
 		return STATUS_REFUSED;
 	}
 	char *words[] = {"reload", NULL};
-	int status = client_ask(conf->spool, 1, words, 0);
+	int status = client_order(conf, 1, words, 0);
 	conf_unref(conf);
 	return status;
 }

@@ -26,7 +26,7 @@ int cmd_restart(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[] = {"restart", NULL};
-	int status = client_ask(conf->spool, 1, words, CLIENT_UNTIL_CLOSED);
+	int status = client_order(conf, 1, words, CLIENT_UNTIL_CLOSED);
 	if (status == STATUS_DONE && !client_wait(conf->spool, READY_MS)) {
 		fputs("sluice: the relay has ended, and does not come back\n", stderr);
 		status = STATUS_UNREACHABLE;

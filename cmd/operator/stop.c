@@ -52,5 +52,10 @@ int cmd_stop(int argc, char **argv)
 		options_wrong(&o, "--timeout goes with --drain");
 	char limit[32], *words[] = {"stop", "--drain", limit, NULL};
 	snprintf(limit, sizeof limit, "%" PRId64, most_ms);
-	return client_run(o.conf_file, drain ? 3 : 1, words, CLIENT_UNTIL_CLOSED);
+	struct conf *conf = options_conf_to_ask(&o);
+	if (!conf)
+		return STATUS_REFUSED;
+	int status = client_order(conf, drain ? 3 : 1, words, CLIENT_UNTIL_CLOSED);
+	conf_unref(conf);
+	return status;
 }

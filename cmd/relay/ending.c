@@ -221,11 +221,13 @@ void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
 	look_again(s, LOOK_MS);
 }
 
-static bool start_allowed(const struct conf *conf, struct buf *says)
+/* The successor has all that the file says, also what a reload leaves as it was. */
+static bool start_allowed(const char *file, struct buf *says)
 {
 	struct buf faults = {0};
-	bool allowed = sandbox_reaches(conf, true, &faults);
-	if (allowed && !membership_would_start(conf, &faults)) {
+	struct conf *next = conf_read_with(file, 0, &faults);
+	bool allowed = next && sandbox_reaches(next, true, &faults);
+	if (allowed && !membership_would_start(next, &faults)) {
 		buf_puts(&faults, "\n");
 		allowed = false;
 	}
@@ -234,6 +236,7 @@ static bool start_allowed(const struct conf *conf, struct buf *says)
 			  buf_cstr(&faults), NULL);
 	buf_append(says, buf_data(&faults), buf_len(&faults));
 	buf_fini(&faults);
+	conf_unref(next);
 	return allowed;
 }
 
@@ -248,7 +251,7 @@ bool ending_restart(struct server *s, struct buf *says)
 	}
 	if (!server_reload(s, says))
 		return false;
-	if (!start_allowed(s->conf, says))
+	if (!start_allowed(s->conf->file, says))
 		return false;
 	buf_clear(says); /* what waits for the next start waits no longer */
 	s->ending.restart = true;

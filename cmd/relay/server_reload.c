@@ -89,9 +89,22 @@ static bool move_all(struct server *s, struct conf *new, struct buf *says)
 	return done;
 }
 
+/* Settings that take effect at the next start are told, and then as they were: the queue stays where it is, and all that lies beside it. */
+static void settle_fixed(const struct server *s, struct conf *new, struct buf *differs)
+{
+	conf_differences(&s->fixed, new, differs);
+	conf_keep_fixed(new, s->conf);
+}
+
 static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 {
-	if (!move_all(s, new, says))
+	struct buf differs = {0};
+	settle_fixed(s, new, &differs);
+	bool moved = move_all(s, new, says);
+	if (moved)
+		buf_puts(says, buf_cstr(&differs));
+	buf_fini(&differs);
+	if (!moved)
 		return false;
 	dns_reload(s->dns, new);
 	sts_reload(s->sts, new);
@@ -104,7 +117,6 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	log_set_level((enum log_level) new->log_level);
 	loop_turn_log_slower(new->log_slow);
 	descriptors_limit(new->descriptor_limit);
-	conf_differences(&s->fixed, new, says);
 	table_watch_start(s->tables, new);
 	certificate_watch_start(s->certificates, new);
 	milter_watch_start(s->filters, new);

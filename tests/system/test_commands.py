@@ -336,6 +336,26 @@ def test_reload_keeps_what_there_is_when_there_is_a_fault(lab):
         assert f"SIZE {1 << 20}" in client.greet().text
 
 
+def test_a_spool_that_the_file_names_now_holds_from_the_next_start(lab):
+    """No command finds the relay by such a file, and says so; a signal does, and all stays where the queue is."""
+    relay = lab.relay()
+    former, later = relay.spool, relay.spool + "2"
+    relay.config.settings["spool"] = later
+    relay.write_config()
+    for command in ("reload", "restart", "stop"):
+        done = relay.command(command)
+        assert done.returncode == UNREACHABLE
+        assert f"{later}/control" in done.stderr and f"started when {relay.config_path} had another spool" in done.stderr
+    relay.signal(signal.SIGHUP)
+    relay.wait_event("reload", result="done")
+    assert f'{former}\\" becomes' in relay.log_text()
+    relay.config.settings["spool"] = former
+    relay.write_config()
+    done = relay.command("shape", "maildrop")
+    assert done.returncode == DONE and not done.stderr
+    assert relay.stop() == 0 and not os.path.exists(later)
+
+
 def test_reload_names_what_waits_for_a_restart(lab):
     relay = lab.relay()
     runs = relay.config.settings["workers"]

@@ -563,6 +563,10 @@ static void a_difference_that_waits_for_the_next_start_is_said(void **state)
 	conf_differences(&fixed, b, &to);
 	assert_string_equal(buf_cstr(&to), "spool: \"/a\" becomes \"/b\" at the next start\n"
 					   "workers: 0 becomes 3 at the next start\n");
+	conf_keep_fixed(b, a);
+	assert_string_equal(b->spool, "/a");
+	assert_int_equal(b->workers, 0);
+	assert_int_equal(b->hopcount_limit, 6);
 	buf_fini(&to);
 	buf_fini(&fixed);
 	conf_unref(a);
@@ -578,6 +582,8 @@ static void a_difference_of_the_cluster_waits_for_the_next_start(void **state)
 	conf_fixed(a, &fixed);
 	conf_differences(&fixed, b, &to);
 	assert_string_equal(buf_cstr(&to), "cluster.name: \"a\" becomes \"b\" at the next start\n");
+	conf_keep_fixed(b, a);
+	assert_string_equal(b->cluster.name, "a");
 	buf_fini(&to);
 	buf_fini(&fixed);
 	conf_unref(a);
