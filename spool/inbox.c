@@ -42,12 +42,13 @@ static void keep_message(struct spool *s, struct stub *stub, struct spool_releas
 }
 
 /* Who was sending it says so, and has not sent it. The file is read once more before it is put aside: a
- * mistake there must not cost a message that is whole. */
+ * mistake there must not cost a message that is whole. Nor must a start that could not make safe what it had read: the place of
+ * before may be right. */
 static bool is_damaged(const struct spool *s, const struct stub *stub)
 {
 	struct content_file *file = stub->work->file;
 	struct envelope *e = NULL;
-	if (!file || !atomic_load(&file->damaged))
+	if (!file || !atomic_load(&file->damaged) || s->journal.stuck)
 		return false;
 	bool damaged = verify_message(s->large, stub, &e) != NULL;
 	envelope_free(&e);

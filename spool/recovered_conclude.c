@@ -51,10 +51,12 @@ static bool read_working(struct recovered *r, struct stub *stub, struct envelope
 {
 	while (!(*envelope = fetch_envelope(stub)) && errno != EBADMSG && recovered_tries_again(r))
 		;
-	if (!*envelope && errno != EBADMSG) {
+	if (!*envelope && errno != EBADMSG)
 		recovered_disk_failed(r, stub->envelope.segment);
+	/* Where a write or sync of this start has failed, the disk may give what was there before: the envelope of before
+	 * may be what counts then, and only another start reads that. */
+	if (!*envelope && r->unsafe)
 		return false;
-	}
 	if (!*envelope) {
 		write_off(r, stub, "its envelope can't be read");
 		return true;

@@ -630,6 +630,15 @@ static void and_those_where_syncs_fail(void **state)
 	play_seeds(seeds, sizeof seeds / sizeof seeds[0], named);
 }
 
+/* The same, of a message that was being delivered: its envelope of before counted, and it was put aside. */
+static void and_those_of_uneven_ones(void **state)
+{
+	static const uint64_t seeds[] = {499430};
+	(void)state;
+	play_seeds(seeds, sizeof seeds / sizeof seeds[0],
+		   all_by_name() | history_fault("uneven") | history_fault("sync"));
+}
+
 static void what_was_promised_is_kept_by_every_cluster(void **state)
 {
 	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
@@ -680,6 +689,7 @@ int main(void)
 		cmocka_unit_test(and_those_that_take_all_faults),
 		cmocka_unit_test(and_those_of_uneven_histories),
 		cmocka_unit_test(and_those_where_syncs_fail),
+		cmocka_unit_test(and_those_of_uneven_ones),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
