@@ -12,7 +12,7 @@
 enum { PAGE = 500 };
 
 struct flow_release {
-	char *flow;
+	char *flow; /* NULL: what waits for a suspended site or host */
 	struct list in_qmgr;
 };
 
@@ -67,7 +67,7 @@ static void release_end(struct flow_release *r)
 void flow_mail_release(struct qmgr *q, const char *flow)
 {
 	struct flow_release *r = mem_zalloc(sizeof *r);
-	r->flow = mem_strdup(flow);
+	r->flow = flow ? mem_strdup(flow) : NULL;
 	list_append(&q->releases, &r->in_qmgr);
 	ask_for_page(q, r, 0);
 }
@@ -79,15 +79,28 @@ static void flush_one(struct qmgr *q, uint64_t id)
 	post_command(q, c);
 }
 
+static bool waits_for_suspended(const struct envelope *e)
+{
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (!e->rcpt[i].done && suspend_verdict_is(e->rcpt[i].last))
+			return true;
+	return false;
+}
+
+static bool is_released(const struct flow_release *r, const struct envelope *e)
+{
+	return r->flow ? name_key_same(r->flow, envelope_flow(e)) : waits_for_suspended(e);
+}
+
 void flow_mail_listed(struct qmgr *q, struct spool_command *c)
 {
 	struct flow_release *r = c->owner;
 	uint64_t last = c->after;
-	bool again = !suspend_covers_flow(&q->db, r->flow) && c->nrow > 0;
+	bool again = c->nrow > 0 && !(r->flow && suspend_covers_flow(&q->db, r->flow));
 	for (int i = 0; i < c->nrow && again; i++) {
 		const struct envelope *e = c->row[i].envelope;
 		last = e->id > last ? e->id : last;
-		if (c->row[i].queue == SPOOL_DEFERRED && name_key_same(r->flow, envelope_flow(e)))
+		if (c->row[i].queue == SPOOL_DEFERRED && is_released(r, e))
 			flush_one(q, e->id);
 	}
 	spool_command_free(&c);

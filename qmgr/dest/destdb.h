@@ -110,7 +110,8 @@ struct destdb_thread {
 
 	bool (*may_move)(const struct entry *); /* in flight: there is one for its mail */
 
-	void (*resumed)(void *context, const char *flow); /* its mail in the queue is due */
+	void (*resumed)(void *context, const char *flow);
+	/* Its mail in the queue is due; NULL: what says that a site or host is suspended, since nobody knows which. */
 
 	void *context; /* of settle and resumed */
 };

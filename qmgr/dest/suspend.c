@@ -153,6 +153,16 @@ struct verdict *suspend_verdict(const char *what, int64_t until_ms)
 		until_ms ? " until " : "", until_ms ? suspend_end_text(until_ms, end) : "");
 }
 
+bool suspend_verdict_is(const struct verdict *v)
+{
+	static const char *const text[] = {"the site is suspended by the operator",
+					   "the host is suspended by the operator"};
+	bool is = false;
+	for (size_t i = 0; v && i < sizeof text / sizeof *text; i++)
+		is |= strncmp(v->text, text[i], strlen(text[i])) == 0;
+	return is && strcmp(v->dsn, "4.3.2") == 0;
+}
+
 bool suspend_covers_flow(const struct destdb *db, const char *flow)
 {
 	return suspend_find(db, flow, SUSPEND_FLOW);

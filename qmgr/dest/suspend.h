@@ -43,6 +43,7 @@ struct suspended {
 	char *name; /* as the operator wrote it */
 	enum suspend_kind kind;
 	int64_t until_ms; /* wall clock: it ends by itself; 0: not */
+	bool recalled; /* in force before this start: of mail from then the queue does not know what it waits for */
 	struct destdb *db;
 	struct timer end; /* then, or sooner, since that clock may be set */
 	UT_hash_handle hh;
@@ -80,6 +81,8 @@ const char *suspend_end_text(int64_t until_ms, char text[INTERNET_TIME_TEXT]);
 
 struct verdict *suspend_verdict(const char *what, int64_t until_ms);
 /* what: "site", "host", "domain" or "flow"; until_ms: 0, nobody knows. */
+
+bool suspend_verdict_is(const struct verdict *); /* of a site or host; NULL: it is not */
 
 bool suspend_means_sites(const struct suspended *);
 bool suspend_means_hosts(const struct suspended *);

@@ -76,9 +76,10 @@ static void end_one(struct destdb *db, struct suspended *n, const char *reason)
 	if (suspend_means_domains(n->kind))
 		release_domain(db, n->name);
 	char *flow = n->kind == SUSPEND_FLOW ? mem_strdup(n->name) : NULL;
+	bool lost = n->recalled && n->kind != SUSPEND_DOMAIN;
 	suspend_forget(db, n);
 	db->learnt = true;
-	if (flow)
+	if (flow || lost)
 		db->thread.resumed(db->thread.context, flow);
 	free(flow);
 }
@@ -160,10 +161,14 @@ bool suspend_recall(struct destdb *db, const char *name, enum suspend_kind kind,
 {
 	if (until_ms == 0 || until_ms > clock_wall_ms()) {
 		suspend_begin(db, name, kind, until_ms);
+		struct suspended *in_force = suspend_find(db, name, kind);
+		if (in_force)
+			in_force->recalled = true;
 		return true;
 	}
 	struct suspended *n = add_suspended(db, name, kind);
 	n->until_ms = until_ms;
+	n->recalled = true;
 	end_one(db, n, "its time was over before this start");
 	return false;
 }

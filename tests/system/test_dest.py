@@ -99,6 +99,27 @@ def test_nothing_is_delivered_to_a_suspended_site_until_it_is_resumed(lab):
     assert "suspended" not in relay.command("dest").stdout
 
 
+@pytest.mark.parametrize("what", ["site", "host"])
+@pytest.mark.parametrize("how", ["resumed", "over"])
+def test_mail_that_a_suspension_kept_comes_at_its_end_though_the_relay_was_restarted(lab, what, how):
+    """And nothing else: what its host has put off waits for its own time."""
+    sink = lab.sink(Rule("rcpt", "451 4.7.1 greylisted", pattern="^later"))
+    relay = _relay(lab, sink.port, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay.send(recipients=["later@dest.test"])
+    relay.wait_event("deferred", dsn="4.7.1")
+    name = f"[127.0.0.1]:{sink.port}" if what == "site" else "127.0.0.1"
+    relay.command("dest", "suspend", name, *(["--for", "4s"] if how == "over" else []))
+    for _ in range(3):
+        relay.send()
+    relay.wait_event("deferred", count=3, dsn="4.3.2")
+    assert len(sink.messages) == 0
+    relay.restart()
+    if how == "resumed":
+        assert relay.command("dest", "resume", name).returncode == 0
+    sink.wait_messages(3)
+    assert len(relay.events("deferred", dsn="4.7.1")) == 1
+
+
 def test_a_suspended_host_is_passed_over(lab):
     port = free_port()
     sinks = [lab.sink(address=address, port=port) for address in ("127.0.0.2", "127.0.0.3")]
