@@ -32,23 +32,49 @@ bool suspend_site_is(const struct site *s, const char *name)
 	return is_called(s, name) || (behind && is_called(s, name + len + 1));
 }
 
+/* Ends the name before its port. NULL: it has none; the colons of an address of version 6 are those of a port in brackets only. */
+static const char *cut_port(char *name)
+{
+	char *colon = strrchr(name, ':');
+	if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+		return NULL;
+	if (colon != strchr(name, ':') && (name[0] != '[' || colon[-1] != ']'))
+		return NULL;
+	*colon = '\0';
+	return colon + 1;
+}
+
+/* As it is, or in brackets, each with this port or without. */
+static bool is_place(const char *name, const char *where, int port)
+{
+	char *text = mem_strdup(name);
+	const char *number = cut_port(text);
+	size_t len = strlen(text);
+	bool in_brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
+	if (in_brackets)
+		text[len - 1] = '\0';
+	bool is = name_key_same(text + in_brackets, where) &&
+		  (!number || strtol(number, NULL, 10) == port);
+	free(text);
+	return is;
+}
+
 bool suspend_host_is(const struct host *h, const char *name)
 {
-	char where[ADDRESS_WHERE_MAX], with_port[ADDRESS_WHERE_MAX + 16];
+	char where[ADDRESS_WHERE_MAX];
 	if (address_is_unix(&h->address))
 		return strcmp(h->peer, name) == 0;
 	address_where(&h->address, where);
-	snprintf(with_port, sizeof with_port,
-		 h->address.sa.sa_family == AF_INET6 ? "[%s]:%d" : "%s:%d", where,
-		 address_port(&h->address));
-	return strcasecmp(h->peer, name) == 0 || name_key_same(name, where) ||
-	       name_key_same(name, with_port);
+	return strcasecmp(h->peer, name) == 0 || is_place(name, where, address_port(&h->address));
 }
 
 bool suspend_site_host_is(const struct site_host *it, const char *name)
 {
-	return name_key_same(name, it->name) || name_key_same(name, it->peer) ||
-	       suspend_host_is(it->host, name);
+	const union address *to = &it->host->address;
+	if (name_key_same(name, it->peer) || suspend_host_is(it->host, name))
+		return true;
+	return address_is_unix(to) ? name_key_same(name, it->name)
+				   : is_place(name, it->name, address_port(to));
 }
 
 const char *suspend_kind_name(enum suspend_kind kind)

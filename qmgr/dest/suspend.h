@@ -55,10 +55,10 @@ bool suspend_site_is(const struct site *, const char *name);
 /* The name is the site's, or that behind its transport's, with its source or without. */
 
 bool suspend_host_is(const struct host *, const char *name);
-/* The name is the host's address, address:port, or [address]:port. */
+/* The name is the host's address, in brackets or not, with its port or without. */
 
 bool suspend_site_host_is(const struct site_host *, const char *name);
-/* The name is what the site calls the host, with address and port or without, or its host is meant. */
+/* The name is what the site calls the host, with address, port, both or neither, or its host is meant. */
 
 bool suspend_means_host(const struct host *, const char *name);
 /* The same of any site that has it. */

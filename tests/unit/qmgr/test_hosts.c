@@ -460,11 +460,41 @@ static void a_dead_site_lives_again_with_a_host_that_is_resumed(void **state)
 	assert_int_equal(opened_to("mx1.test"), 0);
 }
 
+static void a_host_is_meant_by_each_of_its_names(void **state)
+{
+	static const char *const first[] = {"mx1.test",	     "MX1.test.",   "mx1.test:25",
+					    "192.0.2.1",     "[192.0.2.1]", "192.0.2.1:25",
+					    "[192.0.2.1]:25"};
+	static const char *const second[] = {"mx2.test:25", "2001:db8::2", "[2001:db8::2]",
+					     "[2001:db8::2]:25"};
+	static const char *const none[] = {
+		"mx1.test:26",	  "mx1.test:25x",   "192.0.2.1:26", "192.0.2.1:",
+		"[192.0.2.1]:26", "[192.0.2.1",	    "[]",	    "",
+		"mx3.test",	  "2001:db8::2:25", ":25"};
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx1.test 192.0.2.1, 10 mx2.test 2001:db8::2");
+	const struct site *s = site_named("mx1.test,mx2.test");
+	for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+		assert_true(suspend_site_host_is(&s->hosts[0], first[i]));
+		assert_false(suspend_site_host_is(&s->hosts[1], first[i]));
+	}
+	for (size_t i = 0; i < sizeof second / sizeof second[0]; i++) {
+		assert_true(suspend_site_host_is(&s->hosts[1], second[i]));
+		assert_false(suspend_site_host_is(&s->hosts[0], second[i]));
+	}
+	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+		for (int k = 0; k < 2; k++)
+			assert_false(suspend_site_host_is(&s->hosts[k], none[i]));
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_host_is_meant_by_each_of_its_names),
 		TEST(a_connection_that_never_is_ready_leaves_the_mail_where_it_was),
 		TEST(with_all_hosts_out_the_mail_waits_and_then_goes_back_untried_with_the_last_failure),
 		TEST(a_host_that_is_out_is_probed_at_its_time_and_then_gets_its_mail),

@@ -251,7 +251,7 @@ static inline struct resolve *take_question(const char *name)
 	return NULL;
 }
 
-/* hosts: "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2" */
+/* hosts: "10 mx1.test 192.0.2.1, 20 mx2.test 2001:db8::2" */
 static inline void answer(const char *name, const char *hosts)
 {
 	struct resolve *r = take_question(name);
@@ -265,8 +265,12 @@ static inline void answer(const char *name, const char *hosts)
 		*h = (struct resolve_host){.name = mem_strdup(host),
 					   .preference = (uint16_t)preference,
 					   .naddress = 1};
-		h->address[0].in.sin_family = AF_INET;
-		assert_int_equal(inet_pton(AF_INET, address, &h->address[0].in.sin_addr), 1);
+		const bool v6 = strchr(address, ':');
+		h->address[0].sa.sa_family = v6 ? AF_INET6 : AF_INET;
+		assert_int_equal(inet_pton(v6 ? AF_INET6 : AF_INET, address,
+					   v6 ? (void *)&h->address[0].in6.sin6_addr
+					      : (void *)&h->address[0].in.sin_addr),
+				 1);
 	}
 	free(text);
 	r->note.type = RESOLVE_ANSWER;
