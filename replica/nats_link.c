@@ -7,8 +7,6 @@
 #include "replica/life.h"
 #include "replica/nats_setup.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <nats/nats.h>
@@ -17,9 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { JOBS = 5, CLOSE_SECONDS = 30 };
+enum { JOBS = 5 };
 
 struct nats_link {
 	struct loop *to;
@@ -148,22 +145,13 @@ static void say_error(struct nats_link_note *n, const char *what, natsStatus s)
 
 static const struct nats_callbacks callbacks = {on_disconnected, on_reconnected, on_denied};
 
-static void await_last_answer(struct nats_link *l)
-{
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSE_SECONDS;
-	while (sem_timedwait(&l->ended, &until) != 0)
-		assert(errno == EINTR && "a thread of NATS does not end");
-}
-
 /* Nobody calls us after it. */
-static void disconnect(struct nats_link *l)
+static void disconnect_link(struct nats_link *l)
 {
 	natsSubscription_Destroy(l->acks);
 	nats_setup_close(&l->setup);
 	if (l->subscribed)
-		await_last_answer(l);
+		nats_setup_await_end(&l->ended);
 	l->acks = NULL;
 	l->subscribed = false;
 }
@@ -184,7 +172,7 @@ static void set_up(struct thread_pool_job *tj)
 	struct nats_link *l = j->link;
 	struct nats_link_note *n = j->note;
 	if (j->anew)
-		disconnect(l);
+		disconnect_link(l);
 	natsStatus s = nats_setup_connect(&l->setup, &callbacks, l);
 	if (s == NATS_OK && !l->inbox)
 		s = natsInbox_Create(&l->inbox);
@@ -277,7 +265,7 @@ void nats_link_stop(struct nats_link *l)
 {
 	atomic_store(&l->ends, true);
 	thread_pool_stop(l->pool);
-	disconnect(l);
+	disconnect_link(l);
 }
 
 void nats_link_free(struct nats_link **lp)

@@ -75,13 +75,13 @@ static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, vo
 }
 
 /* The library as a whole is not closed, for then it frees what it thinks it alone has of OpenSSL. */
-static void await_last_call(struct nats_watch *w)
+void nats_setup_await_end(sem_t *ended)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += CLOSE_SECONDS;
-	while (sem_timedwait(&w->ended, &until) != 0)
-		assert(errno == EINTR && "a connection to NATS does not end");
+	while (sem_timedwait(ended, &until) != 0)
+		assert(errno == EINTR && "a thread of NATS does not end");
 }
 
 void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
@@ -97,7 +97,7 @@ void nats_setup_close(struct nats_setup *n)
 	n->js = NULL;
 	n->connection = NULL;
 	if (connected)
-		await_last_call(n->watch);
+		nats_setup_await_end(&n->watch->ended);
 }
 
 void nats_setup_fini(struct nats_setup *n)

@@ -16,6 +16,7 @@
 #include "replica/format.h"
 
 #include <nats/nats.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,9 @@ void nats_setup_fini(struct nats_setup *);
 
 natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *, void *owner);
 /* If there is no connection yet. Afterwards the library keeps it up. The callbacks stay, and may be NULL. */
+
+void nats_setup_await_end(sem_t *);
+/* Until a thread of the library, which posts it, has called us for the last time: it has half a minute. */
 
 bool nats_setup_ends(const struct nats_setup *);
 

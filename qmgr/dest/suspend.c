@@ -14,6 +14,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* Why mail waits, which is found again in the queue by this. */
+#define SUSPENDED "the %s is suspended by the operator"
+#define SUSPENDED_DSN "4.3.2"
+
 /* With its source, or without. */
 static bool is_called(const struct site *s, const char *name)
 {
@@ -174,19 +178,22 @@ const char *suspend_end_text(int64_t until_ms, char text[INTERNET_TIME_TEXT])
 struct verdict *suspend_verdict(const char *what, int64_t until_ms)
 {
 	char end[INTERNET_TIME_TEXT];
-	return verdict_printf(
-		VERDICT_DEFERRED, 0, "4.3.2", NULL, "the %s is suspended by the operator%s%s", what,
-		until_ms ? " until " : "", until_ms ? suspend_end_text(until_ms, end) : "");
+	return verdict_printf(VERDICT_DEFERRED, 0, SUSPENDED_DSN, NULL, SUSPENDED "%s%s", what,
+			      until_ms ? " until " : "",
+			      until_ms ? suspend_end_text(until_ms, end) : "");
+}
+
+static bool names_suspended(const struct verdict *v, const char *what)
+{
+	char text[100];
+	int len = snprintf(text, sizeof text, SUSPENDED, what);
+	return strncmp(v->text, text, (size_t)len) == 0;
 }
 
 bool suspend_verdict_is(const struct verdict *v)
 {
-	static const char *const text[] = {"the site is suspended by the operator",
-					   "the host is suspended by the operator"};
-	bool is = false;
-	for (size_t i = 0; v && i < sizeof text / sizeof *text; i++)
-		is |= strncmp(v->text, text[i], strlen(text[i])) == 0;
-	return is && strcmp(v->dsn, "4.3.2") == 0;
+	return v && strcmp(v->dsn, SUSPENDED_DSN) == 0 &&
+	       (names_suspended(v, "site") || names_suspended(v, "host"));
 }
 
 bool suspend_covers_flow(const struct destdb *db, const char *flow)
