@@ -106,6 +106,13 @@ static char *ascii_of(const char *domain)
 	return name_key_domain(domain, name) && conf_host_good(name) ? mem_strdup(name) : NULL;
 }
 
+/* Had it a policy when it was looked at, whose life is over before that would be done again? */
+static bool has_lapsed(const struct sts_domain *d)
+{
+	bool found = d->outcome == STS_FETCHED || d->outcome == STS_UNCHANGED;
+	return found && !has_policy(d);
+}
+
 static void handle_ask(struct sts *s, struct sts_ask *a)
 {
 	static const struct sts_domain nobody;
@@ -117,7 +124,7 @@ static void handle_ask(struct sts *s, struct sts_ask *a)
 	struct sts_domain *d = domain_of(s, name);
 	free(name);
 	bool at_once = has_policy(d) && !a->look;
-	bool wanted = a->look || clock_steady_ms() >= d->look_ms;
+	bool wanted = a->look || clock_steady_ms() >= d->look_ms || has_lapsed(d);
 	d->asked = true;
 	if (at_once || (!wanted && (d->look == STS_LOOK_NONE || d->look == STS_LOOK_LATE))) {
 		answer_one(d, a, false);

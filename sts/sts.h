@@ -17,7 +17,8 @@
  * A known policy is answered at once. It is refreshed in the background when its record was not looked up for
  * mta_sts_interval, and when a quarter of the policy's life is left. Mail waits only if nothing is
  * known, and at most for one look-up (mta_sts_timeout). A look-up that failed is not repeated for
- * mta_sts_interval, so that no host is asked more often, whatever its record says.
+ * mta_sts_interval, so that no host is asked more often, whatever its record says. A policy that lives shorter than
+ * that is fetched again once it has ended: without it mail would go past it.
  *
  * The host of a policy is found by our own look-ups, so that the rules for addresses of mail hosts apply to it, too:
  * nobody can make us fetch from the networks behind us.

@@ -224,6 +224,23 @@ def test_an_older_policy_holds_whatever_becomes_of_its_host(lab):
     assert world.asked("brief") >= 2
 
 
+@pytest.mark.parametrize("max_age", [0, 1])
+def test_a_policy_that_ends_before_its_next_look_is_fetched_again(lab, max_age):
+    """Its record is known for an hour yet; without it mail would go to any host."""
+    world = World(lab, {"brief": "MX 10 mx2.brief"}, mta_sts_interval="1h")
+    world.policies.answers["brief.test"] = policy("enforce", "mx.brief.test", max_age=max_age)
+    world.send("brief")
+    world.relay.wait_events("mta_sts", 60, 2, result="fetched")
+    world.became("deferred", "brief", 3)
+    world.policies.answers["brief.test"] = lambda handler: handler.send_error(503)
+    world.became("sent", "brief")
+    # What keeps it from being fetched is remembered as ever.
+    asked = world.asked("brief")
+    world.relay.send(recipients=["late@brief.test"])
+    world.relay.wait_event("sent", 60, to="late@brief.test")
+    assert world.asked("brief") == asked
+
+
 def test_what_a_domain_publishes_later_is_found(lab):
     """A look at a domain without a record, with one that is not new, or whose policy has no host yet, is not the last one."""
     nobody = "MX 10 mx2.{0}; ^mx2 A " + HOLE
