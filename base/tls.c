@@ -20,9 +20,7 @@ enum { VERIFY_SECURITY_LEVEL = 2 };
 
 static void put_error(struct buf *error, const char *what, const char *file)
 {
-	unsigned long code = ERR_peek_error();
-	const char *reason = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code))
-						    : ERR_reason_error_string(code);
+	const char *reason = tls_keys_words(ERR_peek_error());
 	buf_printf(error, "%s %s: %s", what, file, reason ? reason : "unknown error");
 	ERR_clear_error();
 }

@@ -130,34 +130,40 @@ bool tls_keys_use_certificate(SSL_CTX *c, const char *file)
 	return ok;
 }
 
-/* A callback that knows no password: else one is asked for at the terminal. */
+/* A callback that knows no password: else one is asked for at the terminal, and read from standard input where there is none. */
 static int no_password(char *buf, int size, int rwflag, void *owner)
 {
+	bool *asked = owner;
 	(void)buf;
 	(void)size;
 	(void)rwflag;
-	(void)owner;
+	*asked = true;
 	return -1;
 }
 
 EVP_PKEY *tls_keys_private(const char *file)
 {
 	struct pem pem;
+	bool asked = false;
 	EVP_PKEY *key = pem_init(&pem, file)
-				? PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, NULL)
+				? PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, &asked)
 				: NULL;
 	pem_fini(&pem);
+	/* Which error that becomes depends on the form of the key. */
+	if (asked) {
+		ERR_clear_error();
+		ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
+	}
 	return key;
 }
 
 bool tls_keys_use_key(SSL_CTX *c, const char *file)
 {
-	struct pem pem;
-	EVP_PKEY *key =
-		pem_init(&pem, file) ? PEM_read_bio_PrivateKey(pem.bio, NULL, NULL, NULL) : NULL;
+	EVP_PKEY *key = tls_keys_private(file);
+	at_keys = true;
 	bool ok = key && SSL_CTX_use_PrivateKey(c, key) == 1 && SSL_CTX_check_private_key(c) == 1;
 	EVP_PKEY_free(key);
-	pem_fini(&pem);
+	at_keys = false;
 	return ok;
 }
 
@@ -171,10 +177,17 @@ EVP_MD_CTX *tls_keys_signing(EVP_PKEY *key)
 	return NULL;
 }
 
+const char *tls_keys_words(unsigned long code)
+{
+	if (ERR_SYSTEM_ERROR(code))
+		return strerror(ERR_GET_REASON(code));
+	if (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_BAD_PASSWORD_READ)
+		return "it is locked by a passphrase, which nobody is asked for";
+	return ERR_reason_error_string(code);
+}
+
 const char *tls_keys_reason(void)
 {
-	unsigned long e = ERR_peek_last_error();
-	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
-							 : ERR_reason_error_string(e);
+	const char *text = tls_keys_words(ERR_peek_last_error());
 	return text ? text : "it holds no private key";
 }

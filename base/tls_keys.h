@@ -22,10 +22,13 @@ bool tls_keys_use_key(SSL_CTX *, const char *file);
 /* The private key in a PEM file, which must fit the certificate. */
 
 EVP_PKEY *tls_keys_private(const char *file);
-/* The private key in a PEM file, the caller's. NULL on an error. */
+/* The private key in a PEM file, the caller's. NULL on an error: also where it has a passphrase, which nobody is asked for. */
+
+const char *tls_keys_words(unsigned long code);
+/* One of OpenSSL's errors in words: of the system where it is one of the system. NULL: it has none. */
 
 const char *tls_keys_reason(void);
-/* The latest of OpenSSL's errors in words: of the system where it was one of the system. */
+/* The latest of OpenSSL's errors in words. */
 
 EVP_MD_CTX *tls_keys_signing(EVP_PKEY *);
 /* A context that signs with this key, RSA by way of SHA-256: to be copied for each signature, which costs less than to make

@@ -75,7 +75,7 @@ SSL_CTX *sink_tls_new(const struct sink_options *o, struct buf *error)
 					    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 		return c;
 	}
-	const char *reason = ERR_reason_error_string(ERR_peek_error());
+	const char *reason = tls_keys_words(ERR_peek_error());
 	buf_printf(error, "%s: %s", what, reason ? reason : "it can't be read");
 	ERR_clear_error();
 	SSL_CTX_free(c);

@@ -12,6 +12,7 @@ import pytest
 
 from lab.config import Config
 from lab.net import free_port, wait_until
+from lab.relay import binary
 
 
 def _ask(port, *words):
@@ -195,3 +196,18 @@ def test_what_does_not_go_together_is_said(lab, certificates, tmp_path):
     config.listeners = {"smtp": {"certificate": str(copy), "key": pair[1]}}
     said = lab.relay(config, start=False).command("check").stderr
     assert "cert.pem.ocsp: it cannot be read, or is no answer" in said
+
+
+def test_nobody_is_asked_for_the_passphrase_of_a_key(lab, certificates, tmp_path):
+    """Who starts the relay at a terminal would be, and it would wait there; else whatever is in standard input was taken for it."""
+    certificate, key = certificates.host("relay.test")
+    locked = str(tmp_path / "locked.pem")
+    subprocess.run(["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:secret", "-out", locked], check=True)
+    config = Config()
+    config.listeners = {"smtp": {"certificate": certificate, "key": locked}}
+    relay = lab.relay(config, start=False)
+    # Without a terminal.
+    said = subprocess.run([binary(), "check", "-c", relay.config_path], input="secret\n", capture_output=True, text=True,
+                          check=False, timeout=60, start_new_session=True)
+    assert said.returncode == 1 and said.stderr.endswith(f": key {locked}: it is locked by a passphrase, which nobody is asked for\n")
+    assert "Enter" not in said.stdout + said.stderr
