@@ -68,9 +68,9 @@ bool fact_word_good(const char *word, size_t most)
 	return len > 0 && len <= most;
 }
 
-int64_t fact_stamp(int64_t known, int64_t wall_ms)
+int64_t fact_stamp(int64_t known, int64_t now_ms)
 {
-	return wall_ms > known ? wall_ms : known + 1;
+	return now_ms > known || known > now_ms + FACT_AHEAD_MS ? now_ms : known + 1;
 }
 
 static bool is_newer(const struct fact_part *a, const struct fact_part *b)
@@ -110,12 +110,12 @@ const char *fact_part_name(enum fact_which which)
 	return names[which];
 }
 
-static bool parse_value(struct fact *f, enum fact_which which, const char *value, int64_t wall_ms)
+static bool parse_value(struct fact *f, enum fact_which which, const char *value, int64_t now_ms)
 {
 	char *end, node[FACT_NODE_MAX + 1];
 	int64_t stamp = strtoll(value, &end, 10);
 	size_t len = *end == '\t' ? strcspn(end + 1, "\t") : 0;
-	if (stamp <= 0 || stamp > wall_ms + FACT_AHEAD_MS || len == 0 || len > FACT_NODE_MAX ||
+	if (stamp <= 0 || stamp > now_ms + FACT_AHEAD_MS || len == 0 || len > FACT_NODE_MAX ||
 	    end[1 + len] != '\t')
 		return false;
 	memcpy(node, end + 1, len);
@@ -126,11 +126,11 @@ static bool parse_value(struct fact *f, enum fact_which which, const char *value
 	return f->part[which].text != NULL;
 }
 
-bool fact_parse_part(struct fact *f, const char *name, const char *value, int64_t wall_ms)
+bool fact_parse_part(struct fact *f, const char *name, const char *value, int64_t now_ms)
 {
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
 		if (strcmp(name, names[i]) == 0)
-			return parse_value(f, (enum fact_which)i, value, wall_ms);
+			return parse_value(f, (enum fact_which)i, value, now_ms);
 	return false;
 }
 

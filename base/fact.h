@@ -10,8 +10,9 @@
  * A part is a text of fields, "<TAB>name=value<TAB>name=value": qmgr/dest/destdb_text.h. Doubts are a counter, which adds:
  * of each node its own number, and what is heard is their sum.
  *
- * A time is the wall clock of the node that has seen it, and more than any that was known of the part before (fact_stamp()). So
- * whose clock is wrong by a minute is believed a minute too long, and no longer: what is further ahead is not heard.
+ * A time is the date that the node's system had (base/date.h) when it saw it, not the time of its queue, which waits out what is
+ * done to the system's clock; and more than any that was known of the part before (fact_stamp()). So whose clock is
+ * wrong by a minute is believed a minute too long, and no longer: what is further ahead is not heard.
  *
  * OWNERSHIP  Given away by posting. Texts are the fact's.
  * THREAD     Whoever holds it. fact_merge() and fact_stamp() are pure.
@@ -53,7 +54,7 @@ enum fact_which {
 enum { FACT_TEXT_MAX = 4096, FACT_NODE_MAX = 255, FACT_KEY_MAX = 1024, FACT_AHEAD_MS = 60000 };
 
 struct fact_part {
-	int64_t stamp;	   /* wall clock, ms */
+	int64_t stamp;	   /* date, ms */
 	char *node, *text; /* NULL: nothing is known */
 };
 
@@ -74,8 +75,8 @@ bool fact_word_good(const char *, size_t most);
 /* May it be a key, or the name of a node or of what an order is about: not empty, no control characters? It goes
  * into texts of lines and tabs, and onto the operator's screen. */
 
-int64_t fact_stamp(int64_t known, int64_t wall_ms);
-/* For what is seen now, where a part of that stamp is known. */
+int64_t fact_stamp(int64_t known, int64_t now_ms);
+/* For what is seen now, where a part of that stamp is known; one of a clock that was ahead, which nobody heard, is none. */
 
 unsigned fact_merge(struct fact *known, const struct fact *heard);
 /* Take over the parts that are newer: a bit for each, 1 << enum fact_which. */
@@ -84,7 +85,7 @@ struct fact *fact_copy(const struct fact *, unsigned parts, enum fact_note);
 
 const char *fact_part_name(enum fact_which);
 
-bool fact_parse_part(struct fact *, const char *name, const char *value, int64_t wall_ms);
+bool fact_parse_part(struct fact *, const char *name, const char *value, int64_t now_ms);
 /* "STAMP<TAB>NODE<TAB>TEXT", as cluster/facts.c has Redis keep it. False: it makes no sense, or is of a part that a
  * newer version has, or comes from a clock that is more than a minute ahead. */
 

@@ -2,7 +2,7 @@
 #include "cluster/facts.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -163,7 +163,7 @@ static void on_read(void *owner, const redisReply *reply)
 {
 	struct facts *f = owner;
 	struct fact *fact = NULL;
-	int64_t wall_ms = clock_wall_ms();
+	int64_t now_ms = date_ms();
 	magic_check(f, FACTS_MAGIC);
 	assert(f->under_way > 0);
 	f->under_way--;
@@ -176,7 +176,7 @@ static void on_read(void *owner, const redisReply *reply)
 		if (strncmp(name, "doubts:", 7) == 0)
 			fact->doubts += strtoll(value, NULL, 10);
 		else
-			fact_parse_part(fact, name, value, wall_ms);
+			fact_parse_part(fact, name, value, now_ms);
 	}
 	if (fact)
 		hear_fact(f, fact);
@@ -292,7 +292,7 @@ static void on_change(void *owner, bool ready)
 static void on_published(void *owner, const char *payload, size_t len)
 {
 	struct facts *f = owner;
-	int64_t wall_ms = clock_wall_ms();
+	int64_t now_ms = date_ms();
 	magic_check(f, FACTS_MAGIC);
 	if (memchr(payload, '\0', len))
 		return;
@@ -307,7 +307,7 @@ static void on_published(void *owner, const char *payload, size_t len)
 		if (strcmp(line, "doubts") == 0)
 			fact->doubts = strtoll(value, NULL, 10);
 		else
-			fact_parse_part(fact, line, value, wall_ms);
+			fact_parse_part(fact, line, value, now_ms);
 	}
 	for (int i = 0; i < FACT_PART_COUNT; i++)
 		ours |= fact->part[i].node && strcmp(fact->part[i].node, f->node) == 0;

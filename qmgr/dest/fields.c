@@ -2,21 +2,21 @@
 #include "qmgr/dest/fields.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* From the steady clock to the wall clock; 0 stays 0. */
-static int64_t to_wall(int64_t steady_ms)
+static int64_t queue_behind_ms(void)
 {
-	return steady_ms ? steady_ms - clock_steady_ms() + clock_wall_ms() : 0;
+	return date_ms() - clock_wall_ms();
 }
 
 void fields_put_time(struct buf *to, const char *name, int64_t steady_ms)
 {
 	if (steady_ms > 0)
-		buf_printf(to, "\t%s=%" PRId64, name, to_wall(steady_ms));
+		buf_printf(to, "\t%s=%" PRId64, name, steady_ms - clock_steady_ms() + date_ms());
 }
 
 void fields_put_number(struct buf *to, const char *name, int64_t n)
@@ -47,11 +47,22 @@ int64_t fields_number(const char *line, const char *name, struct buf *room)
 
 int64_t fields_future(const char *line, const char *name, struct buf *room, int64_t most_ms)
 {
-	int64_t at_ms = fields_number(line, name, room), wall_ms = clock_wall_ms();
-	if (at_ms <= wall_ms)
+	int64_t at_ms = fields_number(line, name, room), now_ms = date_ms();
+	if (at_ms <= now_ms)
 		return 0;
-	int64_t in_ms = at_ms - wall_ms;
+	int64_t in_ms = at_ms - now_ms;
 	return clock_steady_ms() + (in_ms < most_ms ? in_ms : most_ms);
+}
+
+void fields_put_moment(struct buf *to, const char *name, int64_t wall_ms)
+{
+	fields_put_number(to, name, wall_ms > 0 ? wall_ms + queue_behind_ms() : 0);
+}
+
+int64_t fields_moment(const char *line, const char *name, struct buf *room)
+{
+	int64_t at_ms = fields_number(line, name, room);
+	return at_ms > 0 ? at_ms - queue_behind_ms() : 0;
 }
 
 int64_t fields_measured(const char *line, const char *name, struct buf *room, int64_t most)

@@ -17,9 +17,11 @@ enum {
 
 void host_text_put_reply(struct buf *to, const struct verdict *v)
 {
-	if (v)
-		buf_printf(to, "\tcode=%d\tdsn=%s\tby=%s\twhen=%" PRId64 "\twhy=%s", v->code,
-			   v->dsn, v->host, v->when_ms, v->text);
+	if (!v)
+		return;
+	buf_printf(to, "\tcode=%d\tdsn=%s\tby=%s", v->code, v->dsn, v->host);
+	fields_put_moment(to, "when", v->when_ms);
+	buf_printf(to, "\twhy=%s", v->text);
 }
 
 static void put_why(struct buf *to, const struct host *h)
@@ -103,7 +105,7 @@ struct verdict *host_text_reply(const char *line, struct buf *room)
 		return NULL;
 	char *why = mem_strdup(text), *dsn = mem_strdup(fields_get(line, "dsn", room));
 	int code = (int)fields_number(line, "code", room);
-	int64_t when_ms = fields_number(line, "when", room);
+	int64_t when_ms = fields_moment(line, "when", room);
 	bool good = dsn && strlen(dsn) < sizeof((struct verdict *)0)->dsn &&
 		    (code == 0 || (code > 199 && code < 600));
 	struct verdict *v = verdict_at(VERDICT_DEFERRED, good ? code : 0, good ? dsn : NULL,

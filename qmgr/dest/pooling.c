@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/pooling.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "qmgr/dest/host_text.h"
 
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static void put_part(struct destdb *db, struct host *h, enum fact_which which)
 	struct fact *f = known_fact(h);
 	struct buf text = {0};
 	host_text_put(&text, h, which);
-	fact_set(f, which, fact_stamp(f->part[which].stamp, clock_wall_ms()), own_name(db),
+	fact_set(f, which, fact_stamp(f->part[which].stamp, date_ms()), own_name(db),
 		 buf_cstr(&text));
 	buf_fini(&text);
 }
@@ -142,8 +142,18 @@ void pooling_tell(struct destdb *db, struct host *h)
 	tell_changes(db, h);
 }
 
+/* Nobody has heard what was seen by a clock that was ahead: it is older than all that is heard. */
+static void distrust_stamps(struct fact *f)
+{
+	int64_t now_ms = date_ms();
+	for (int i = 0; i < FACT_PART_COUNT; i++)
+		if (f->part[i].stamp > now_ms + FACT_AHEAD_MS)
+			f->part[i].stamp = 1;
+}
+
 unsigned pooling_merge(struct host *h, const struct fact *f)
 {
+	distrust_stamps(known_fact(h));
 	if (f->doubts > h->pooling.doubts_of_all)
 		h->pooling.doubts_of_all = f->doubts;
 	return fact_merge(known_fact(h), f);
@@ -217,6 +227,7 @@ void pooling_tell_all(struct destdb *db)
 		unsigned own = own_parts(db, h->pooling.fact);
 		if (!own && h->doubts == 0)
 			continue;
+		distrust_stamps(h->pooling.fact);
 		struct fact *all = fact_copy(h->pooling.fact, own, FACT_SEEN);
 		all->doubts = h->doubts;
 		post_to_cluster(db, &all->note);

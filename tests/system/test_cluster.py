@@ -11,6 +11,8 @@ import pytest
 from lab.config import Config
 from lab.delay import DelayProxy
 from lab.net import LOOPBACK, free_port, wait_until
+from lab.orders import order as order_of_test
+from lab.orders import with_orders
 from lab.redis import Redis
 from lab.sink import Sink
 
@@ -440,6 +442,30 @@ def test_a_probe_needs_no_redis(lab, redis):
     sink = Sink(port=port)
     lab.callback(sink.close)
     sink.wait_messages(1)
+
+
+@pytest.mark.plain_only
+def test_a_node_whose_clock_is_ahead_says_so_once_and_is_not_believed(lab, redis, monkeypatch):
+    """What it tells would be newer than all that others see until their clocks are there."""
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    ports = [free_port() for _ in range(3)]
+    alpha, beta = [lab.relay(config_of(name, redis, ports[0]), start=False) for name in NAMES[:2]]
+    for relay in (alpha, beta):
+        relay.config.routes = {f"host{number}.test": {"relay": [f"[{LOOPBACK}]:{port}"]} for number, port in enumerate(ports)}
+        relay.write_config()
+    alpha.environment["SLUICE_JUMP"] = "600"
+    wait_ready(alpha.start(), beta.start())
+    alpha.send(recipients=["to@host0.test", "to@host1.test"])
+    alpha.wait_event("host", state="out", count=2)
+    assert "ahead of Redis'" in alpha.wait_event("cluster", state="ahead")["reason"]
+    # What beta sees counts for both, though by the clock of alpha it is old.
+    beta.send(recipients=["to@host2.test"])
+    alpha.wait_event("host", state="out", node="beta")
+    assert not beta.events("host", state="out", node="alpha")
+    order_of_test(alpha, "jump", "0")
+    alpha.wait_event("cluster", state="ready", count=2)
+    beta.wait_event("host", state="out", node="alpha")
+    assert len(alpha.events("cluster", state="ahead")) == 1
 
 
 def test_a_redis_without_memory_is_said_once_and_facts_are_heard_all_the_same(lab, redis):

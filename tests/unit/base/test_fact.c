@@ -81,6 +81,7 @@ static void what_is_seen_now_is_newer_than_all_that_is_known(void **state)
 	(void)state;
 	assert_int_equal(fact_stamp(0, 1000), 1000);
 	assert_int_equal(fact_stamp(5000, 1000), 5001); /* of a clock that is ahead */
+	assert_int_equal(fact_stamp(1001 + FACT_AHEAD_MS, 1000), 1000); /* too far to be heard */
 }
 
 static void a_part_comes_back_as_it_was_written(void **state)
