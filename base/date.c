@@ -7,9 +7,14 @@
 
 static _Atomic int64_t ahead;
 
+int64_t date_ahead_ms(void)
+{
+	return atomic_load_explicit(&ahead, memory_order_relaxed);
+}
+
 int64_t date_ms(void)
 {
-	return clock_wall_ms() + atomic_load_explicit(&ahead, memory_order_relaxed);
+	return clock_wall_ms() + date_ahead_ms();
 }
 
 void date_set(int64_t ahead_ms)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 int64_t date_ms(void); /* milliseconds since 1970 */
+int64_t date_ahead_ms(void);
+/* Of clock_wall_ms(): what one machine tells another are dates, since that clock is each one's own. */
 
 void date_set(int64_t ahead_ms);
 /* By so much the system's clock is ahead of clock_wall_ms(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/orders.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/fact.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -150,7 +150,8 @@ static void apply_order(struct orders *o, const struct kept *k)
 {
 	struct cluster_order *order = cluster_order_new(k->kind, k->verb, k->name, NULL, NULL);
 	order->note.type = CLUSTER_APPLY;
-	order->until_ms = k->until_ms;
+	/* A date in Redis; here by the clock of the queue. */
+	order->until_ms = k->until_ms ? k->until_ms - date_ahead_ms() : 0;
 	loop_post(o->main, &order->note);
 }
 
@@ -339,9 +340,10 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	make_id(mark);
 	mark[MARK_MAX] = '\0';
 	snprintf(most, sizeof most, "%d", ORDERS_MAX);
-	char *from = order->until_ms > 0 ? mem_printf("%s\t%" PRId64, o->node, order->until_ms)
+	char *from = order->until_ms > 0 ? mem_printf("%s\t%" PRId64, o->node,
+						      order->until_ms + date_ahead_ms())
 					 : mem_strdup(o->node);
-	char *now = mem_printf("%" PRId64, clock_wall_ms());
+	char *now = mem_printf("%" PRId64, date_ms());
 	const char *arg[] = {o->key, id,   o->channel, field, order_word(order->verb),
 			     from,   most, mark,       now};
 	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg, NULL))

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t queue_behind_ms(void)
-{
-	return date_ms() - clock_wall_ms();
-}
-
 void fields_put_time(struct buf *to, const char *name, int64_t steady_ms)
 {
 	if (steady_ms > 0)
@@ -56,13 +51,13 @@ int64_t fields_future(const char *line, const char *name, struct buf *room, int6
 
 void fields_put_moment(struct buf *to, const char *name, int64_t wall_ms)
 {
-	fields_put_number(to, name, wall_ms > 0 ? wall_ms + queue_behind_ms() : 0);
+	fields_put_number(to, name, wall_ms > 0 ? wall_ms + date_ahead_ms() : 0);
 }
 
 int64_t fields_moment(const char *line, const char *name, struct buf *room)
 {
 	int64_t at_ms = fields_number(line, name, room);
-	return at_ms > 0 ? at_ms - queue_behind_ms() : 0;
+	return at_ms > 0 ? at_ms - date_ahead_ms() : 0;
 }
 
 int64_t fields_measured(const char *line, const char *name, struct buf *room, int64_t most)

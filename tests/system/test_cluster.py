@@ -2,6 +2,7 @@
 """cluster { redis }: three relays that know what each other knows, by a real Redis; and by one that is away, slow, full, or strange."""
 
 import contextlib
+import datetime
 import json
 import time
 import urllib.request
@@ -275,6 +276,27 @@ def test_a_suspension_with_an_end_ends_on_all_nodes(lab, redis):
 def wait_suspended(relay, name):
     """Wait until the relay has suspended this."""
     relay.wait_event("site", 60, site=name, state="suspended")
+
+
+@pytest.mark.plain_only
+def test_an_end_is_the_same_moment_on_a_node_whose_queue_goes_by_another_clock(lab, redis, monkeypatch):
+    """That clock goes on as it was when the system's is mended, while there is mail."""
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    port = free_port()
+    alpha, beta = [lab.relay(config_of(name, redis, port), start=False) for name in NAMES[:2]]
+    alpha.environment["SLUICE_JUMP"] = "-7200"
+    wait_ready(alpha.start(), beta.start())
+    alpha.send()
+    alpha.wait_event("deferred")
+    order_of_test(alpha, "jump", "0")
+    alpha.wait_event("clock")
+    for by, name in ((alpha, "one.test"), (beta, "two.test")):
+        order(by, "dest", "suspend", name, "--for", "1h", "--cluster")
+        for relay in (alpha, beta):
+            wait_until(lambda: suspended(relay, name), 60, f"{name} to be suspended")  # noqa: B023
+        ends = [relay.wait_event("site", site=name, state="suspended")["until"] for relay in (alpha, beta)]
+        moments = [datetime.datetime.fromisoformat(one.replace("Z", "+00:00")).timestamp() for one in ends]
+        assert abs(moments[0] - moments[1]) <= 2, ends  # whole seconds of either
 
 
 def test_a_reset_leaves_a_suspension_to_nodes_that_start_later(lab, redis):
