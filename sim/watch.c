@@ -103,7 +103,7 @@ static bool is_forgotten(const struct stage *st, const struct site *s)
 		     site_waits_for_provider(s) || site_waits_for_source(s) ||
 		     !list_empty(&s->queue.in_parked) || site_waits_for_share(st, s) ||
 		     site_waits_for_flows(s) ||
-		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
+		     (queue_wants_slot(&s->queue) && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }
 

@@ -58,6 +58,7 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 	list_init(&c->in_host_idle);
 	list_init(&c->in_site);
 	list_init(&c->in_silent);
+	list_init(&c->in_turned);
 	list_init(&c->in_host);
 	return c;
 }

@@ -102,11 +102,20 @@ static void enter_open(struct conn *c)
 	list_insert_before(at, &c->in_site);
 }
 
+static void see_to_turn(struct conn *c)
+{
+	if (c->state != CONN_READY || c->busy == 0 || c->turn < CONN_TURN)
+		list_remove(&c->in_turned);
+	else if (list_empty(&c->in_turned))
+		list_append(&c->site->queue.transport->turned, &c->in_turned);
+}
+
 /* A place was taken or freed: be in the list that says whether there is one. */
 void conn_relist(struct conn *c)
 {
 	list_remove(&c->in_site);
 	leave_idle(c);
+	see_to_turn(c);
 	if (c->state == CONN_READY && c->busy == 0)
 		enter_idle(c);
 	if (c->state != CONN_CLOSED && conn_has_place(c))
@@ -139,6 +148,8 @@ void conn_load(struct conn *c, struct entry *e)
 	c->turn++;
 	if (was_idle || !conn_has_place(c))
 		conn_relist(c);
+	else
+		see_to_turn(c);
 }
 
 void conn_unload(struct conn *c, struct entry *e)

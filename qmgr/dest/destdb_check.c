@@ -9,7 +9,7 @@
 
 /* Numbers that a connection counts for, by its state. */
 struct numbers {
-	int connections, connecting, slow, ending, ready, busy, idle;
+	int connections, connecting, slow, ending, ready, busy, idle, turned;
 };
 
 static int length_of(const struct list *all)
@@ -26,6 +26,8 @@ static void check_conn(const struct conn *c)
 	assert(c->busy == length_of(&c->carried));
 	assert(is_idle == !list_empty(&c->in_idle) && is_idle == !list_empty(&c->in_host_idle));
 	assert(conn_unready(c) || list_empty(&c->in_silent));
+	assert((c->state == CONN_READY && c->busy > 0 && c->turn >= CONN_TURN) ==
+	       !list_empty(&c->in_turned));
 	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
 	assert((c->state == CONN_CLOSED) == list_empty(&c->in_host));
 	assert(c->state != CONN_CLOSED || c->busy > 0); /* else it were forgotten */
@@ -40,6 +42,7 @@ static void count_conn(struct numbers *n, const struct conn *c)
 	n->ready += c->state == CONN_READY || c->state == CONN_ENDING;
 	n->busy += c->busy > 0;
 	n->idle += c->state == CONN_READY && c->busy == 0;
+	n->turned += !list_empty(&c->in_turned);
 }
 
 static void check_peers(const struct queue *queue)
@@ -75,6 +78,7 @@ static void check_site(const struct site *s, int closed_busy, struct numbers *al
 	all->connecting += n.connecting;
 	all->ending += n.ending;
 	all->idle += n.idle;
+	all->turned += n.turned;
 }
 
 static void check_host(const struct host *h)
@@ -104,6 +108,7 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 	assert(t->connections == n.connections && t->nunready == n.connecting);
 	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length_of(&t->idle));
 	assert(t->nsilent == length_of(&t->silent) && t->nsilent <= t->nunready);
+	assert(n.turned == length_of(&t->turned));
 }
 
 static void check_provider(const struct destdb *db, const struct provider *p)

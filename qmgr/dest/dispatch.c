@@ -28,7 +28,7 @@ void dispatch_trim(struct site *s)
 /* The connection that may end for a site that wants one, or NULL. */
 static struct conn *to_end(const struct transport *t)
 {
-	if (t->ending >= t->nqueue[QUEUE_HUNGRY])
+	if (t->ending >= transport_wanting(t))
 		return NULL;
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
@@ -36,6 +36,24 @@ static struct conn *to_end(const struct transport *t)
 			return c;
 	}
 	return NULL;
+}
+
+/* One that is never idle may, once it has had its turn, for a site that has none. */
+static bool may_end_turned(const struct transport *t)
+{
+	return transport_full(t) && !list_empty(&t->turned) && t->ending < t->nqueue[QUEUE_BARE];
+}
+
+/* Rather of a site that has others. */
+static struct conn *turned_to_end(const struct transport *t)
+{
+	list_each (link, tmp, &t->turned) {
+		struct conn *c = list_entry(link, struct conn, in_turned);
+		if (c->site->connections > 1)
+			return c;
+	}
+	struct list *first = list_first(&t->turned);
+	return first ? list_entry(first, struct conn, in_turned) : NULL;
 }
 
 /* Idle since just now, perhaps, and its site has not looked yet: each would end the next one's before anything goes over it. */
@@ -145,16 +163,30 @@ static bool has_room(const struct transport *t)
 /* One that is silent may make some, unless enough of them are about to. */
 static bool may_displace(const struct transport *t)
 {
-	return !list_empty(&t->silent) &&
-	       (!transport_full(t) || t->ending < t->nqueue[QUEUE_HUNGRY]);
+	return !list_empty(&t->silent) && (!transport_full(t) || t->ending < transport_wanting(t));
+}
+
+/* The last state of a queue that something can be done about. */
+static enum queue_state up_to(const struct transport *t, const struct conn *spare)
+{
+	if (has_room(t) || spare || may_displace(t))
+		return QUEUE_HUNGRY;
+	return may_end_turned(t) ? QUEUE_BARE : QUEUE_PLACED;
+}
+
+static void find_room(struct site *s)
+{
+	const struct transport *t = s->queue.transport;
+	if (list_empty(&t->silent))
+		conn_end(s->db, turned_to_end(t));
+	else
+		displace_silent(s);
 }
 
 bool dispatch_one(struct transport *t)
 {
-	struct conn *spare = NULL;
-	bool may_open = has_room(t) || (transport_full(t) && (spare = to_end(t)) != NULL) ||
-			may_displace(t);
-	struct peer *p = selection_next(t, may_open);
+	struct conn *spare = transport_full(t) ? to_end(t) : NULL;
+	struct peer *p = selection_next(t, up_to(t, spare));
 	if (!p)
 		return false;
 	struct site *s = site_of_queue(p->queue);
@@ -171,7 +203,7 @@ bool dispatch_one(struct transport *t)
 	} else if (s->db->bind_early) {
 		s->db->bind_early(s->db->edges.context, p);
 	} else if (!has_room(t)) {
-		displace_silent(s);
+		find_room(s);
 	} else {
 		grow_site(s, p);
 	}

@@ -16,7 +16,9 @@
  *
  * When the transport has all the connections that it may have, and a site that wants one comes
  * first in the scheduler's order, one ends: the longest idle of a site where nothing waits, else of
- * the others one that has carried CONN_TURN messages (conn_places.h).
+ * the others one that has carried CONN_TURN messages (conn_places.h). Where none idles, since there is
+ * always something in its pipeline, one that has done so gets nothing more, for a site that has no
+ * connection at all (QUEUE_BARE); one that has some has its turn there.
  *
  * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
  * hold at most half of the transport's: then, or when all are in use, the one that has been silent

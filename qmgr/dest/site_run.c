@@ -40,7 +40,9 @@ static enum queue_state assess_site(struct site *s, enum constraint *holds)
 	*holds = l.constraint;
 	if (l.place)
 		return QUEUE_PLACED;
-	return constraint_row(l.constraint)->in_turn ? QUEUE_HUNGRY : QUEUE_QUIET;
+	if (!constraint_row(l.constraint)->in_turn)
+		return QUEUE_QUIET;
+	return s->connections == 0 ? QUEUE_BARE : QUEUE_HUNGRY;
 }
 
 /* A site with entries and no place for them may use what others do not. */
@@ -62,7 +64,7 @@ static void wait_or_not(struct site *s)
 static void wait_for_provider(struct site *s, enum constraint holds)
 {
 	bool called = s->called;
-	s->called = called && holds == CONSTRAINT_ORDER && s->queue.state == QUEUE_HUNGRY;
+	s->called = called && holds == CONSTRAINT_ORDER && queue_wants_slot(&s->queue);
 	if (!s->provider)
 		return;
 	bool paced = site_pace_shared(s) && !site_pace_open(s);

@@ -37,7 +37,7 @@ void claim_part(struct claim *c)
 	if (--c->njob > 0)
 		return;
 	assert(c->under_way == 0 && !c->sizes);
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
 		heap_fini(&c->queues[state]);
 	list_remove(&c->in_flow);
 	free(c);
@@ -52,7 +52,7 @@ static void rank_in_state(struct claim *c, enum queue_state state)
 
 static void rank_again(struct claim *c)
 {
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
 		if (heap_has(&c->in_turn[state]))
 			rank_in_state(c, (enum queue_state)state);
 }
@@ -85,22 +85,29 @@ static struct claim *first_in(const struct transport *t, enum queue_state state)
 }
 
 /* Of one flow it is the order of its jobs that decides. */
-static bool hungry_is_first(const struct transport *t, const struct claim *placed,
-			    const struct claim *hungry)
+static bool comes_first(const struct claim *a, enum queue_state of_a, const struct claim *b,
+			enum queue_state of_b)
 {
-	const struct heap_slot *a = t->claims[QUEUE_PLACED].slot, *b = t->claims[QUEUE_HUNGRY].slot;
-	if (placed == hungry) {
-		a = placed->queues[QUEUE_PLACED].slot;
-		b = hungry->queues[QUEUE_HUNGRY].slot;
+	const struct heap_slot *first = a->transport->claims[of_a].slot,
+			       *second = a->transport->claims[of_b].slot;
+	if (a == b) {
+		first = a->queues[of_a].slot;
+		second = a->queues[of_b].slot;
 	}
-	return heap_key_before(&b[1].key, &a[1].key);
+	return heap_key_before(&first[1].key, &second[1].key);
 }
 
-struct claim *claim_first(const struct transport *t, bool may_open, enum queue_state *state)
+struct claim *claim_first(const struct transport *t, enum queue_state up_to,
+			  enum queue_state *state)
 {
-	struct claim *placed = first_in(t, QUEUE_PLACED);
-	struct claim *hungry = may_open ? first_in(t, QUEUE_HUNGRY) : NULL;
-	bool take_hungry = hungry && (!placed || hungry_is_first(t, placed, hungry));
-	*state = take_hungry ? QUEUE_HUNGRY : QUEUE_PLACED;
-	return take_hungry ? hungry : placed;
+	struct claim *best = NULL;
+	for (int i = QUEUE_PLACED; i <= (int)up_to; i++) {
+		enum queue_state of = (enum queue_state)i;
+		struct claim *c = first_in(t, of);
+		if (c && (!best || comes_first(c, of, best, *state))) {
+			best = c;
+			*state = of;
+		}
+	}
+	return best;
 }

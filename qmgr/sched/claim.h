@@ -16,14 +16,12 @@
 #include "qmgr/sched/heap.h"
 #include "qmgr/sched/queue.h"
 
-#include <stdbool.h>
-
 struct candidate_cache {
 	const struct job *current; /* for which was searched */
 	struct job *best;	   /* or NULL */
 	uint64_t shelved;
 	int64_t looked_ms;
-	bool may_open;
+	enum queue_state up_to;
 };
 
 struct claim {
@@ -52,7 +50,7 @@ void claim_served(struct claim *);	     /* it has had a turn of the transport's 
 void claim_rank(struct claim *, enum queue_state);
 /* The claim may have got its first queue of this state, or lost the last. */
 
-struct claim *claim_first(const struct transport *, bool may_open, enum queue_state *);
-/* Whose turn it is, and at a queue of which state; NULL: nobody's. may_open: queues that want to grow count. */
+struct claim *claim_first(const struct transport *, enum queue_state up_to, enum queue_state *);
+/* Whose turn it is, and at a queue of which state; NULL: nobody's. up_to: the last state that counts (queue.h). */
 
 #endif

@@ -5,6 +5,7 @@
  *
  *	QUIET	nothing waits that can be selected, or nothing can be done about it now
  *	PLACED	a slot is free: an entry can be taken at once
+ *	BARE	it would have a slot opened, and has none at all
  *	HUNGRY	it would have another slot opened
  *
  * OWNERSHIP  Embedded in struct site. Peers refer to it.
@@ -17,7 +18,7 @@
 #include "qmgr/sched/heap.h"
 #include "qmgr/sched/scheduler.h"
 
-enum queue_state { QUEUE_QUIET, QUEUE_PLACED, QUEUE_HUNGRY, QUEUE_STATES };
+enum queue_state { QUEUE_QUIET, QUEUE_PLACED, QUEUE_BARE, QUEUE_HUNGRY, QUEUE_STATES };
 
 struct queue {
 	struct transport *transport;
@@ -39,6 +40,11 @@ struct queue {
 	struct backlog *by_flow; /* those beyond the first few */
 	uint64_t virtual_time, era;
 };
+
+static inline bool queue_wants_slot(const struct queue *queue)
+{
+	return queue->state == QUEUE_BARE || queue->state == QUEUE_HUNGRY;
+}
 
 /* A next hop leads to a queue, to another one later perhaps. */
 struct way {

@@ -11,13 +11,13 @@ enum { OTHERS_MAX = 64 };
 
 void selection_init(struct transport *t)
 {
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
 		heap_init(&t->claims[state]);
 }
 
 void selection_fini(struct transport *t)
 {
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
 		heap_fini(&t->claims[state]);
 }
 
@@ -124,33 +124,33 @@ static void move_in_front(struct job *current, struct job *job)
 	job->claim->shelved++;
 }
 
-static void try_to_preempt(struct job *current, bool may_open)
+static void try_to_preempt(struct job *current, enum queue_state up_to)
 {
 	const struct conf_transport *settings = current->transport->settings;
 	if (!preempt_possible(&current->stack, job_entries(current), settings))
 		return;
-	struct job *best = shelf_candidate(current, may_open);
+	struct job *best = shelf_candidate(current, up_to);
 	if (best && preempt_affordable(&current->stack, job_needed(best), settings))
 		move_in_front(current, best);
 }
 
-static struct peer *first_of_transport(const struct transport *t, bool may_open)
+static struct peer *first_of_transport(const struct transport *t, enum queue_state up_to)
 {
 	enum queue_state state;
-	const struct claim *c = claim_first(t, may_open, &state);
+	const struct claim *c = claim_first(t, up_to, &state);
 	if (!c)
 		return NULL;
 	return backlog_first_peer(
 		heap_entry(heap_first(&c->queues[state]), struct backlog, in_turn));
 }
 
-struct peer *selection_next(struct transport *t, bool may_open)
+struct peer *selection_next(struct transport *t, enum queue_state up_to)
 {
-	struct peer *p = first_of_transport(t, may_open);
+	struct peer *p = first_of_transport(t, up_to);
 	if (!p)
 		return NULL;
-	try_to_preempt(p->job, may_open);
-	return first_of_transport(t, may_open);
+	try_to_preempt(p->job, up_to);
+	return first_of_transport(t, up_to);
 }
 
 void selection_took_turn(struct peer *p)

@@ -5,7 +5,7 @@
  *	transport --- claims with such queues       (heap, who holds least: claim.h)
  *	                 |
  *	                 +--- queues with a place          (heap, by their first peer)
- *	                 +--- queues that want to grow     (heap, likewise)
+ *	                 +--- queues without a connection, queues that want to grow     (heaps, likewise)
  *	                         |
  *	                         +--- first backlog, whose turn it is there   (heap, by virtual time: backlog.h)
  *	                                 |
@@ -44,8 +44,8 @@ void selection_retire(struct job *);
 
 void selection_set(struct queue *, enum queue_state);
 
-struct peer *selection_next(struct transport *, bool may_open);
-/* Whose turn it is. May let a job slip past the current one. may_open: queues that want to grow count.
+struct peer *selection_next(struct transport *, enum queue_state up_to);
+/* Whose turn it is. May let a job slip past the current one. up_to: as for claim_first().
  * NULL: nobody's. */
 
 void selection_took_turn(struct peer *);

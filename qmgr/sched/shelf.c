@@ -56,10 +56,11 @@ static struct shelf_size *size_get(struct claim *c, int size)
 static void free_size_if_unused(struct claim *c, int size)
 {
 	struct shelf_size **at = where_size_is(c, size), *s = *at;
-	if (s->shelves[QUEUE_PLACED].n + s->shelves[QUEUE_HUNGRY].n > 0)
-		return;
-	heap_fini(&s->shelves[QUEUE_PLACED]);
-	heap_fini(&s->shelves[QUEUE_HUNGRY]);
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
+		if (s->shelves[state].n > 0)
+			return;
+	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
+		heap_fini(&s->shelves[state]);
 	*at = s->next;
 	free(s);
 }
@@ -192,15 +193,14 @@ static struct job *oldest_of(const struct heap *shelves, const struct job *curre
 	return best;
 }
 
-static struct job *find_candidate(const struct job *current, bool may_open, int64_t now_ms)
+static struct job *find_candidate(const struct job *current, enum queue_state up_to, int64_t now_ms)
 {
 	struct job *best = NULL;
 	double best_score = 0;
 	int64_t left = current->read_entries - current->selected;
 	int64_t payable = preempt_payable(&current->stack, left, current->transport->settings);
 	for (struct shelf_size *s = payable > 0 ? current->claim->sizes : NULL; s; s = s->next)
-		for (int state = QUEUE_PLACED; state <= (may_open ? QUEUE_HUNGRY : QUEUE_PLACED);
-		     state++) {
+		for (int state = QUEUE_PLACED; state <= (int)up_to; state++) {
 			struct job *job = oldest_of(&s->shelves[state], current, payable);
 			if (!job)
 				continue;
@@ -216,18 +216,18 @@ static struct job *find_candidate(const struct job *current, bool may_open, int6
 
 /* The search is done again only when what it looked at has changed. Time alone changes nothing
  * where there is no candidate. */
-struct job *shelf_candidate(const struct job *current, bool may_open)
+struct job *shelf_candidate(const struct job *current, enum queue_state up_to)
 {
 	struct candidate_cache *c = &current->claim->candidate_cache;
 	uint64_t shelved = current->claim->shelved;
 	int64_t now_ms = scheduler_now_ms(current->transport->scheduler);
-	bool same = c->current == current && c->shelved == shelved && c->may_open == may_open;
+	bool same = c->current == current && c->shelved == shelved && c->up_to == up_to;
 	if (same && (!c->best || now_ms - c->looked_ms < CANDIDATE_MS))
 		return c->best;
 	*c = (struct candidate_cache){.current = current,
-				      .best = find_candidate(current, may_open, now_ms),
+				      .best = find_candidate(current, up_to, now_ms),
 				      .shelved = shelved,
 				      .looked_ms = now_ms,
-				      .may_open = may_open};
+				      .up_to = up_to};
 	return c->best;
 }

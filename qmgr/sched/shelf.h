@@ -27,8 +27,8 @@ void shelf_resize(struct job *);
 void shelf_offer(struct backlog *); /* it stands for its queue: what is on its shelves counts */
 void shelf_withdraw(struct backlog *);
 
-struct job *shelf_candidate(const struct job *current, bool may_open);
+struct job *shelf_candidate(const struct job *current, enum queue_state up_to);
 /* The best of its flow that the current job could still pay for, or NULL. Kept until what it was chosen from
- * changes, or a second has passed. may_open: queues that want to grow count. */
+ * changes, or a second has passed. up_to: as for claim_first(). */
 
 #endif

@@ -47,6 +47,7 @@ struct transport *transport_get(struct scheduler *sched, const struct conf_trans
 	list_init(&t->jobs);
 	list_init(&t->idle);
 	list_init(&t->silent);
+	list_init(&t->turned);
 	list_init(&t->parked);
 	selection_init(t);
 	take_settings(t, sched->conf, settings);
@@ -72,6 +73,11 @@ bool transport_full(const struct transport *t)
 {
 	int64_t limit = t->settings->connection_limit;
 	return limit > 0 && t->connections >= limit;
+}
+
+int64_t transport_wanting(const struct transport *t)
+{
+	return t->nqueue[QUEUE_BARE] + t->nqueue[QUEUE_HUNGRY];
 }
 
 void transports_free(struct scheduler *sched)

@@ -32,6 +32,7 @@ struct transport {
 	int nunready;	    /* being opened */
 	int nsilent;	    /* of them, that have not been heard of for some time, in: */
 	struct list silent; /* struct conn, the longest first */
+	struct list turned; /* struct conn, carrying and has had its turn: the longest first */
 	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
 	/* selection.h */
@@ -59,6 +60,7 @@ void transports_configure(struct scheduler *, struct conf *);
 
 void transports_count(const struct conf *); /* make the counters of each */
 bool transport_full(const struct transport *);
+int64_t transport_wanting(const struct transport *); /* queues that would have a slot opened */
 void transports_free(struct scheduler *);
 
 #endif

@@ -212,7 +212,7 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
 static bool may_go_deeper(const struct site *s)
 {
 	const struct conn *place = admission_of(s, selection_first(&s->queue)).place;
-	return place && (s->queue.state == QUEUE_HUNGRY || !list_empty(&s->queue.in_parked) ||
+	return place && (queue_wants_slot(&s->queue) || !list_empty(&s->queue.in_parked) ||
 			 place->site != s);
 }
 

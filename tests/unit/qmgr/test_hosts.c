@@ -365,10 +365,55 @@ static void a_busy_connection_ends_after_its_turn_when_an_older_message_wants_on
 		done(given_at(0), VERDICT_SENT);
 		carried++;
 	}
-	assert_int_equal(carried, 10);
+	assert_int_equal(carried + given.n, 10);
+	done(given_at(0), VERDICT_SENT);
 	close_orderly(open_at(0));
 	ready(open_at(0), 1);
 	assert_int_equal(given_at(0)->id, 4);
+}
+
+/* One in whose pipeline there is always something is never idle. */
+static void a_connection_with_a_pipeline_ends_after_its_turn_too(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_many(4);
+	ready(open_at(0), 16);
+	send_mail(5, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	uint64_t id = 5;
+	int carried = 0;
+	while (ending.n == 0 && carried < 100) {
+		send_mail(++id, "x@a.test");
+		send_mail(++id, "x@a.test");
+		assert_true(given.n > 1);
+		done(given_at(0), VERDICT_SENT);
+		carried++;
+	}
+	assert_in_range(carried, 1, 10);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT); /* what it has already */
+	close_orderly(open_at(0));
+	ready(open_at(0), 16);
+	assert_int_equal(given_at(0)->id, 5);
+}
+
+/* Who has one has its turn there. */
+static void a_connection_with_a_pipeline_is_kept_where_the_other_has_one(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 2 }");
+	send_mail(1, "x@a.test");
+	answer("a.test", one_host);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	ready(open_at(0), 16);
+	ready(open_at(1), 1);
+	for (uint64_t id = 3; id < 60; id++)
+		send_mail(id, id % 2 ? "x@a.test" : "x@b.test");
+	for (int i = 0; i < 20; i++)
+		done(delivery_of_mail((uint64_t)(1 + 2 * i)), VERDICT_SENT);
+	assert_int_equal(ending.n, 0);
 }
 
 static void the_window_grows_with_good_deliveries_up_to_its_limit(void **state)
@@ -515,6 +560,8 @@ int main(void)
 		TEST(a_connection_to_spare_goes_to_the_oldest_message),
 		TEST(an_idle_connection_ends_when_another_site_wants_one),
 		TEST(a_busy_connection_ends_after_its_turn_when_an_older_message_wants_one),
+		TEST(a_connection_with_a_pipeline_ends_after_its_turn_too),
+		TEST(a_connection_with_a_pipeline_is_kept_where_the_other_has_one),
 		TEST(the_window_grows_with_good_deliveries_up_to_its_limit),
 		TEST(a_limit_that_a_reload_lowers_holds_at_once),
 	};
