@@ -34,11 +34,12 @@ static void count_in(struct conn *c, int n)
 	t->connections += n;
 	t->ending += told ? n : 0;
 	t->nunready += unready ? n : 0;
+	t->nprobing += is == CONN_PROBING ? n : 0;
 	c->host->connections += n;
 	c->host->ready += is == CONN_READY || is == CONN_ENDING ? n : 0;
 	c->host->unanswered += is == CONN_PROBING ? n : 0;
 	assert(s->connections >= 0 && s->connecting >= 0 && s->slow >= 0 && s->ending >= 0);
-	assert(t->connections >= 0 && t->ending >= 0 && t->nunready >= 0);
+	assert(t->connections >= 0 && t->ending >= 0 && t->nunready >= 0 && t->nprobing >= 0);
 	assert(c->host->connections >= 0 && c->host->ready >= 0 && c->host->unanswered >= 0);
 }
 
@@ -65,6 +66,14 @@ void conn_is_silent(struct conn *c)
 	c->site->queue.transport->nsilent++;
 }
 
+/* The place that has become free may be for a probe that waits. */
+static void call_who_probes(const struct transport *t)
+{
+	struct list *first = list_first(&t->probing);
+	if (first)
+		site_touch(list_entry(first, struct site, in_probing));
+}
+
 void conn_move(struct conn *c, enum conn_state to)
 {
 	assert(may_follow[c->state] & 1u << to);
@@ -78,6 +87,7 @@ void conn_move(struct conn *c, enum conn_state to)
 	if (to == CONN_CLOSED) {
 		list_remove(&c->in_host);
 		provider_feed(c->site->provider);
+		call_who_probes(c->site->queue.transport);
 	} else if (!conn_unready(c) || to == CONN_PROBING) {
 		provider_opened(c->site->provider);
 	}

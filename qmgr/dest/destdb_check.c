@@ -76,6 +76,7 @@ static void check_site(const struct site *s, int closed_busy, struct numbers *al
 	assert(!list_empty(&s->queue.in_dirty) || s->queue.ngranted <= n.connecting - n.slow);
 	all->connections += n.connections;
 	all->connecting += n.connecting;
+	all->slow += n.slow;
 	all->ending += n.ending;
 	all->idle += n.idle;
 	all->turned += n.turned;
@@ -108,7 +109,7 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 	assert(t->connections == n.connections && t->nunready == n.connecting);
 	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length_of(&t->idle));
 	assert(t->nsilent == length_of(&t->silent) && t->nsilent <= t->nunready);
-	assert(n.turned == length_of(&t->turned));
+	assert(t->nprobing == n.slow && n.turned == length_of(&t->turned));
 }
 
 static void check_provider(const struct destdb *db, const struct provider *p)

@@ -25,17 +25,21 @@ void dispatch_trim(struct site *s)
 	}
 }
 
-/* The connection that may end for a site that wants one, or NULL. */
-static struct conn *to_end(const struct transport *t)
+/* Idle, and its site has nothing for it or has had its turn; or NULL. */
+static struct conn *idle_to_end(const struct transport *t)
 {
-	if (t->ending >= transport_wanting(t))
-		return NULL;
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
 		if (c->site->queue.state != QUEUE_PLACED || c->turn >= CONN_TURN)
 			return c;
 	}
 	return NULL;
+}
+
+/* The connection that may end for a site that wants one, or NULL. */
+static struct conn *to_end(const struct transport *t)
+{
+	return t->ending < transport_wanting(t) ? idle_to_end(t) : NULL;
 }
 
 /* One that is never idle may, once it has had its turn, for a site that has none. */
@@ -143,6 +147,51 @@ static void grow_site(struct site *s, struct peer *p)
 	open_for(s, p);
 }
 
+/* Of other sites; probe: that is one. */
+static struct conn *longest_silent(const struct site *s, bool probe)
+{
+	list_each (link, tmp, &s->queue.transport->silent) {
+		struct conn *c = list_entry(link, struct conn, in_silent);
+		if (c->site != s && (!probe || c->state == CONN_PROBING))
+			return c;
+	}
+	return NULL;
+}
+
+/* All are in use: the connection that has been silent longest ends, else one that idles or has had its turn. */
+static void end_for_probe(struct site *s)
+{
+	struct transport *t = s->queue.transport;
+	struct conn *c = longest_silent(s, false);
+	if (c) {
+		conn_abandon(s->db, c);
+		return;
+	}
+	c = idle_to_end(t);
+	if (!c)
+		c = turned_to_end(t);
+	if (c)
+		conn_end(s->db, c);
+}
+
+/* A probe waits. What ends is for it, whoever it ends for: it is told first (conn_move()). */
+static void make_room_for_probe(struct transport *t)
+{
+	struct list *first = list_first(&t->probing);
+	if (!first)
+		return;
+	struct site *s = list_entry(first, struct site, in_probing);
+	if (site_limits_probes_full(t)) {
+		struct conn *c = longest_silent(s, true);
+		if (c)
+			conn_abandon(s->db, c);
+	} else if (transport_full(t) && t->ending == 0) {
+		end_for_probe(s);
+	}
+	if (!site_limits_probes_full(t) && !transport_full(t))
+		site_touch(s);
+}
+
 /* There is no room: the connection that has been silent longest makes some, unless it is the site's
  * own. */
 static void displace_silent(struct site *s)
@@ -185,6 +234,7 @@ static void find_room(struct site *s)
 
 bool dispatch_one(struct transport *t)
 {
+	make_room_for_probe(t);
 	struct conn *spare = transport_full(t) ? to_end(t) : NULL;
 	struct peer *p = selection_next(t, up_to(t, spare));
 	if (!p)

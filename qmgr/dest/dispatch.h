@@ -22,9 +22,13 @@
  *
  * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
  * hold at most half of the transport's: then, or when all are in use, the one that has been silent
- * longest makes room for another site. A site whose hosts have never answered keeps at most
+ * longest makes room for another site, or for a probe. A site whose hosts have never answered keeps at most
  * SITE_LIMITS_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
  * host far away takes its time, and may have as many at once as the window allows.
+ *
+ * A probe that is due (site_health.c) and finds all connections in use waits in transport->probing, and has
+ * the next that closes: one ends for it, a silent one first, else as for a site without a connection.
+ * Where probes hold all of the part that is for them, the one of them that has been silent longest ends.
  *
  * THREAD     qmgr.
  * SEE        FINCH 2007; POSTFIX SCHEDULER_README.

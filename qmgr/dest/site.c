@@ -45,6 +45,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *relays
 	list_init(&s->rest);
 	list_init(&s->in_provider);
 	list_init(&s->in_source);
+	list_init(&s->in_probing);
 	selection_init_queue(&s->queue, t);
 	timer_init(&s->wake, on_wake, s);
 	s->pacing = &s->own_pace;
@@ -173,6 +174,7 @@ void site_free(struct site *s)
 	selection_fini_queue(&s->queue);
 	provider_leave(s);
 	source_leave(s);
+	list_remove(&s->in_probing);
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
 	tls_subject_unref(s->subject);

@@ -119,8 +119,9 @@ struct site {
 	struct source *source; /* where its connections come from; or NULL. source_join() sets it */
 	struct source_bar bar; /* without a provider */
 	struct list in_source; /* source->for_rate, while that holds this back */
-	bool moving;	       /* what waits may be to go from another source, or elsewhere */
-	bool called;	       /* by that, and has not looked yet */
+	struct list in_probing; /* transport->probing, while a probe waits for a connection */
+	bool moving;		/* what waits may be to go from another source, or elsewhere */
+	bool called;		/* by that, and has not looked yet */
 	struct timer wake;
 	bool yielded_to;     /* it waits for its hosts and has no connection: conn_yields() */
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */

@@ -6,6 +6,7 @@
 #include "qmgr/dest/early.h"
 #include "qmgr/dest/admission.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/site_limits.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 
 enum {
-	PROBES_PART = 4,
 	PROBE_AGAIN_MS = 1000,
 	SLICE_FIRST = 20, /* parked messages that come back at first, */
 	SLICE_MOST = 1000,
@@ -108,19 +108,26 @@ static bool is_wanted(const struct site *s)
 	return s->queue.waiting > 0 || s->parked.parked > 0;
 }
 
-/* Probes may hold a part of the transport's connections only: many hosts may be out at once. */
-static bool probes_allowed(const struct site *s)
+static bool has_room_for_probe(const struct site *s)
 {
-	int64_t limit = s->queue.transport->settings->connection_limit;
-	int64_t most = (limit + PROBES_PART - 1) / PROBES_PART;
-	return limit == 0 ||
-	       (!transport_full(s->queue.transport) && s->queue.transport->nunready < most);
+	const struct transport *t = s->queue.transport;
+	return !transport_full(t) && !site_limits_probes_full(t);
+}
+
+/* The dispatcher sees to it that there is some. */
+static void wait_for_room(struct site *s, bool waits)
+{
+	if (!waits)
+		list_remove(&s->in_probing);
+	else if (list_empty(&s->in_probing))
+		list_append(&s->queue.transport->probing, &s->in_probing);
 }
 
 /* One probe of each host whose time has come; for the others, wake up when it has. */
 static void probe_hosts(struct site *s)
 {
 	int64_t now_ms = destdb_now_ms(s->db);
+	bool room = true;
 	for (int i = 0; i < s->nhost; i++) {
 		struct site_host *it = &s->hosts[i];
 		struct host *h = it->host;
@@ -128,11 +135,12 @@ static void probe_hosts(struct site *s)
 			continue;
 		if (!host_probe_due(h, now_ms))
 			site_wake_at(s, h->retry_ms);
-		else if (probes_allowed(s) && pooling_may_probe(s->db, h))
+		else if ((room = room && has_room_for_probe(s)) && pooling_may_probe(s->db, h))
 			conn_open(s->db, s, it, true);
 		else
 			site_wake_at(s, now_ms + PROBE_AGAIN_MS);
 	}
+	wait_for_room(s, !room);
 }
 
 /* --- health */
@@ -276,6 +284,8 @@ void site_see_to_health(struct site *s)
 	site_health_move(s, is);
 	if (is_wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
 		probe_hosts(s);
+	else
+		wait_for_room(s, false);
 	park_when_due(s);
 	park_overdue(s);
 }

@@ -143,6 +143,13 @@ static bool connection_limit(struct question *q, struct limit *l)
 	return transport_full(q->s->queue.transport);
 }
 
+bool site_limits_probes_full(const struct transport *t)
+{
+	enum { PART = 4 };
+	int64_t limit = t->settings->connection_limit;
+	return limit > 0 && t->nprobing >= (limit + PART - 1) / PART;
+}
+
 bool site_limits_unready_full(const struct transport *t)
 {
 	int64_t limit = t->settings->connection_limit;

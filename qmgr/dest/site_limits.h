@@ -48,6 +48,9 @@ struct limit site_limits_to_connect(const struct site *, const struct peer *);
 bool site_limits_has(enum constraint);
 /* The constraint is a row of these tables. */
 
+bool site_limits_probes_full(const struct transport *);
+/* Probes may hold a part of its connections only: many hosts may be out at once. */
+
 bool site_limits_silent(const struct site *);
 /* Its hosts have never answered, and have had time to: it has as many connections as it may until then. */
 

@@ -48,6 +48,7 @@ struct transport *transport_get(struct scheduler *sched, const struct conf_trans
 	list_init(&t->idle);
 	list_init(&t->silent);
 	list_init(&t->turned);
+	list_init(&t->probing);
 	list_init(&t->parked);
 	selection_init(t);
 	take_settings(t, sched->conf, settings);

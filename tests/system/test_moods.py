@@ -112,3 +112,22 @@ def test_silent_hosts_hold_up_nobody(lab):
     relay.send(recipients=["to@good.test"],
                content=f"Subject: x\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode())
     wait_until(lambda: good.delays, 60, "the healthy host's mail")  # the silent ones have five minutes for their greetings
+
+
+def test_silent_hosts_do_not_keep_another_from_being_tried_again(lab):
+    config = Config(transports={"smtp": {"connection_limit": 8}})
+    silent = [Moody(free_port(), silent=True).begin() for _ in range(8)]
+    brief = Moody(free_port(), turned_away=lambda age, serving: age < 0.5)
+    for one in [*silent, brief]:
+        lab.callback(one.close)
+    for number, one in enumerate(silent):
+        config.routes[f"silent{number}.test"] = {"relay": [f"[127.0.0.1]:{one.port}"]}
+    config.routes["brief.test"] = {"relay": [f"[127.0.0.1]:{brief.port}"]}
+    relay = lab.relay(config, patient=True)
+    for number in range(8):
+        relay.send(recipients=[f"to@silent{number}.test"])
+    wait_until(lambda: sum(one.connections for one in silent) >= 4, what="half of the connections in use")
+    brief.begin()
+    relay.send(recipients=["to@brief.test"],
+               content=f"Subject: x\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode())
+    wait_until(lambda: brief.delays, 60, "the mail of who was away for half a second")

@@ -416,6 +416,58 @@ static void a_connection_with_a_pipeline_is_kept_where_the_other_has_one(void **
 	assert_int_equal(ending.n, 0);
 }
 
+/* The host of the first message is out, and the second takes all that the transport may have. */
+static void begin_with_one_out_and_one_busy(int depth)
+{
+	begin("transport smtp { connection_limit = 1 site_patience = 0s }");
+	send_mail(1, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	lose(open_at(0), "refused");
+	struct envelope *e = is_parked(1);
+	envelope_free(&e);
+	send_mail(2, "x@a.test");
+	answer("a.test", one_host);
+	for (uint64_t id = 3; id < 60; id++)
+		send_mail(id, "x@a.test");
+	ready(open_at(0), depth);
+	pass_time(1000);
+}
+
+static void a_probe_is_given_a_connection_though_all_are_in_use(void **state)
+{
+	(void)state;
+	static const int depths[] = {1, 4};
+	for (int i = 0; i < 2; i++) {
+		begin_with_one_out_and_one_busy(depths[i]);
+		int carried = 0;
+		while (ending.n == 0 && carried < 50) {
+			done(given_at(0), VERDICT_SENT);
+			carried++;
+		}
+		assert_in_range(carried, 1, 10);
+		while (given.n > 0)
+			done(given_at(0), VERDICT_SENT);
+		close_orderly(open_at(0));
+		assert_int_equal(opened.n, 1);
+		assert_string_equal(open_at(0)->host, "b.test"); /* and not another to a.test */
+		lose(open_at(0), "refused");
+		assert_string_equal(open_at(0)->host, "mx.test");
+		if (i == 0)
+			finish(state);
+	}
+}
+
+static void a_probe_is_given_the_connection_that_idles(void **state)
+{
+	(void)state;
+	begin_with_one_out_and_one_busy(16);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	assert_int_equal(ending.n, 1);
+	close_orderly(open_at(0));
+	assert_string_equal(open_at(0)->host, "b.test");
+}
+
 static void the_window_grows_with_good_deliveries_up_to_its_limit(void **state)
 {
 	(void)state;
@@ -562,6 +614,8 @@ int main(void)
 		TEST(a_busy_connection_ends_after_its_turn_when_an_older_message_wants_one),
 		TEST(a_connection_with_a_pipeline_ends_after_its_turn_too),
 		TEST(a_connection_with_a_pipeline_is_kept_where_the_other_has_one),
+		TEST(a_probe_is_given_a_connection_though_all_are_in_use),
+		TEST(a_probe_is_given_the_connection_that_idles),
 		TEST(the_window_grows_with_good_deliveries_up_to_its_limit),
 		TEST(a_limit_that_a_reload_lowers_holds_at_once),
 	};

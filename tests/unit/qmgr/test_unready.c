@@ -231,6 +231,69 @@ static void silent_connections_hold_half_of_a_transports_at_most(void **state)
 	assert_in_range(still, 1, 50);
 }
 
+/* A host that had the hiccups is back within a second or two, however many say nothing. */
+static void a_probe_does_not_wait_for_who_is_silent(void **state)
+{
+	(void)state;
+	last_id = 0;
+	begin("transport smtp { connection_limit = 100 }");
+	for (int i = 0; i < 50; i++)
+		send_to_site(i);
+	send_to_healthy();
+	lose(open_to("healthy.test"), "421 not now");
+	all_are_silent();
+	assert_int_equal(opened.n, 50);
+	pass_time(1000);
+	assert_int_equal(opened_to("healthy.test"), 1);
+	assert_int_equal(ending.n, 0);
+	ready(open_to("healthy.test"), 1);
+	assert_int_equal(given_at(0)->id, last_id);
+}
+
+/* Of the part that is for probes. */
+static void a_probe_takes_the_place_of_the_one_that_was_silent_longest(void **state)
+{
+	(void)state;
+	last_id = 0;
+	begin("transport smtp { connection_limit = 100 }");
+	for (int i = 0; i < 25; i++) {
+		send_to_site(i);
+		lose(open_at(0), "421 not now");
+	}
+	pass_time(1000);
+	assert_int_equal(opened.n, 25);
+	all_are_silent();
+	send_to_healthy();
+	lose(open_to("healthy.test"), "421 not now");
+	pass_time(1000);
+	assert_int_equal(opened_to("healthy.test"), 1);
+	assert_int_equal(ending.n, 1);
+	assert_true(was_told_to_end(open_at(0)));
+	ready(open_to("healthy.test"), 1);
+	assert_int_equal(given_at(0)->id, last_id);
+}
+
+/* Who was told to close counts until it has. */
+static void a_probe_does_so_where_the_transport_has_no_more(void **state)
+{
+	(void)state;
+	last_id = 0;
+	begin("transport smtp { connection_limit = 4 }");
+	send_to_healthy();
+	lose(open_to("healthy.test"), "421 not now");
+	for (int i = 0; i < 4; i++)
+		send_to_site(i);
+	assert_int_equal(opened.n, 4);
+	all_are_silent();
+	pass_time(1000);
+	assert_int_equal(opened_to("healthy.test"), 0);
+	for (int i = 0; i < 5 && opened_to("healthy.test") == 0; i++) {
+		close_as_told();
+		pass_time(50);
+	}
+	assert_int_equal(opened_to("healthy.test"), 1);
+}
+
 static void what_was_heard_of_is_not_silent(void **state)
 {
 	(void)state;
@@ -259,6 +322,9 @@ int main(void)
 		TEST(for_one_message_no_more_end_than_make_room),
 		TEST(healthy_mail_goes_on_while_silent_hosts_get_ever_more),
 		TEST(silent_connections_hold_half_of_a_transports_at_most),
+		TEST(a_probe_does_not_wait_for_who_is_silent),
+		TEST(a_probe_takes_the_place_of_the_one_that_was_silent_longest),
+		TEST(a_probe_does_so_where_the_transport_has_no_more),
 		TEST(what_was_heard_of_is_not_silent),
 	};
 	return RUN(tests);
