@@ -150,6 +150,8 @@ void conn_load(struct conn *c, struct entry *e)
 		conn_relist(c);
 	else
 		see_to_turn(c);
+	if (c->turn >= CONN_TURN)
+		provider_offer_turned(c->site->provider);
 }
 
 void conn_unload(struct conn *c, struct entry *e)

@@ -27,6 +27,7 @@ static void count_in(struct conn *c, int n)
 		s->provider->connections += n;
 		s->provider->connecting += unready ? n : 0;
 		s->provider->slow += is == CONN_PROBING ? n : 0;
+		s->provider->ending += told ? n : 0;
 	}
 	s->connecting += unready ? n : 0;
 	s->slow += is == CONN_PROBING ? n : 0;

@@ -114,7 +114,7 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 
 static void check_provider(const struct destdb *db, const struct provider *p)
 {
-	int sites = 0, connections = 0, connecting = 0, slow = 0, waiting = 0;
+	int sites = 0, connections = 0, connecting = 0, slow = 0, ending = 0, waiting = 0;
 	int64_t under_way = 0;
 	for (const struct site *s = db->sites; s; s = s->hh.next) {
 		if (s->provider != p)
@@ -123,12 +123,14 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 		connections += s->connections;
 		connecting += s->connecting;
 		slow += s->slow;
+		ending += s->ending;
 		under_way += site_pace_shared(s) ? s->under_way : 0;
 		assert(site_pace_shared(s) == site_pace_wanted(s));
 		waiting += !list_empty(&s->in_provider);
 	}
 	assert(p->sites == sites && p->connections == connections);
-	assert(p->connecting == connecting && p->slow == slow && p->pacing.under_way == under_way);
+	assert(p->connecting == connecting && p->slow == slow && p->ending == ending);
+	assert(p->pacing.under_way == under_way);
 	assert(waiting == length_of(&p->for_connection) + length_of(&p->for_rate));
 }
 

@@ -66,25 +66,55 @@ static bool is_about_to_be_used(const struct conn *c)
 	return c->site->queue.waiting > 0 && c->turn < CONN_TURN && !site_paused(c->site);
 }
 
-/* Of that provider, idle, and its site has no use for it; NULL: the transport has none. */
-static struct conn *idle_of_provider(const struct transport *t, const struct provider *p)
+/* Of the site's provider, idle, and its own site has no use for it; NULL: the transport has none. */
+static struct conn *idle_of_provider(const struct transport *t, const struct site *s)
 {
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
-		if (c->site->provider == p && c->site->queue.state != QUEUE_PLACED &&
+		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED &&
 		    !is_about_to_be_used(c))
 			return c;
 	}
 	return NULL;
 }
 
+/* Mail of one flow that is older there goes first, and would only need another connection. */
+static bool goes_first(const struct site *s, const struct site *other)
+{
+	const struct peer *a = selection_first(&s->queue), *b = selection_first(&other->queue);
+	return a && (!b || a->job->work->flow != b->job->work->flow ||
+		     work_rank(a->job->work) < work_rank(b->job->work));
+}
+
+/* Of the site's provider, and has had its turn; NULL: the transport has none. */
+static struct conn *turned_of_provider(const struct transport *t, const struct site *s)
+{
+	list_each (link, tmp, &t->turned) {
+		struct conn *c = list_entry(link, struct conn, in_turned);
+		if (c->site->provider == s->provider && goes_first(s, c->site))
+			return c;
+	}
+	return NULL;
+}
+
+/* The site's transport comes before others. */
+static struct conn *of_provider(const struct site *s,
+				struct conn *(*find)(const struct transport *, const struct site *))
+{
+	struct conn *c = find(s->queue.transport, s);
+	const struct transport *t = s->db->sched->transports;
+	for (; t && !c; t = t->hh.next)
+		c = find(t, s);
+	return c;
+}
+
 void dispatch_make_room(struct site *s)
 {
 	assert(s->provider);
-	struct conn *c = idle_of_provider(s->queue.transport, s->provider);
-	const struct transport *t = s->db->sched->transports;
-	for (; t && !c; t = t->hh.next)
-		c = idle_of_provider(t, s->provider);
+	struct conn *c = of_provider(s, idle_of_provider);
+	if (!c && s->connections == 0 && s->provider->ending == 0 &&
+	    (c = of_provider(s, turned_of_provider)))
+		provider_wait_first(s);
 	if (c)
 		conn_end(s->db, c);
 }

@@ -39,7 +39,8 @@
 #include "qmgr/dest/site.h"
 
 void dispatch_make_room(struct site *);
-/* Its provider has all its connections: one of them that is idle ends, of its own transport before those of others. */
+/* Its provider has all its connections: one of them that is idle ends, of its own transport before those of others. Where
+ * none idles, one that has had its turn does, for a site that has no connection at all. */
 
 bool dispatch_one(struct transport *);
 /* Use one slot. False: there is none, or nothing to use it for. */

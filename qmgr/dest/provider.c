@@ -131,6 +131,7 @@ static void count_site(struct provider *p, const struct site *s, int n)
 	p->connections += n * s->connections;
 	p->connecting += n * s->connecting;
 	p->slow += n * s->slow;
+	p->ending += n * s->ending;
 	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0 && p->slow >= 0);
 }
 
@@ -353,6 +354,26 @@ void provider_offer_idle(struct provider *p)
 {
 	if (p && provider_full(p))
 		call_first(p);
+}
+
+void provider_offer_turned(struct provider *p)
+{
+	if (!p || !provider_full(p) || p->ending > 0)
+		return;
+	list_each (link, tmp, &p->for_connection) {
+		struct site *s = list_entry(link, struct site, in_provider);
+		if (s->connections > 0)
+			continue;
+		wake_site(s);
+		return;
+	}
+}
+
+void provider_wait_first(struct site *s)
+{
+	assert(!list_empty(&s->in_provider) && !s->for_rate);
+	list_remove(&s->in_provider);
+	list_prepend(&s->provider->for_connection, &s->in_provider);
 }
 
 void provider_count_verdicts(struct provider *p, const struct delivery *d)

@@ -120,6 +120,64 @@ static void one_that_has_just_become_ready_is_used_first(void **state)
 	destdb_check(&q->db);
 }
 
+/* Younger mail comes for the first as it goes; depth: of the pipeline. */
+static void serve_first_until_second_is(int depth)
+{
+	begin("provider big { mx = { .big.test } connection_limit = 1 }");
+	send_to(0, 1);
+	struct connection_open *o = open_at(0);
+	ready(o, depth);
+	send_mail(2, "y@d0.test");
+	send_to(1, 3);
+	int carried = 0;
+	for (uint64_t id = 4; !was_told_to_end(o) && carried < 30; id += 2) {
+		send_mail(id, "y@d0.test");
+		send_mail(id + 1, "y@d0.test");
+		done(given_at(0), VERDICT_SENT);
+		carried++;
+	}
+	assert_in_range(carried + given.n, 10, 10 + depth);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	close_orderly(o);
+	assert_int_equal(opened.n, 1);
+	ready(open_to("mx1.big.test"), depth);
+	done(delivery_of_mail(3), VERDICT_SENT);
+	destdb_check(&q->db);
+}
+
+static void one_that_is_always_busy_makes_room_after_its_turn(void **state)
+{
+	(void)state;
+	serve_first_until_second_is(1);
+}
+
+static void so_does_one_with_a_pipeline(void **state)
+{
+	(void)state;
+	serve_first_until_second_is(16);
+}
+
+static void it_is_kept_while_its_own_mail_is_older(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } connection_limit = 1 }");
+	send_to(0, 1);
+	struct connection_open *o = open_at(0);
+	ready(o, 1);
+	for (uint64_t id = 2; id < 30; id++)
+		send_mail(id, "y@d0.test");
+	send_to(1, 30);
+	for (uint64_t id = 31; id < 40; id++)
+		send_mail(id, "y@d0.test");
+	int carried = 0;
+	while (!was_told_to_end(o) && carried < 50) {
+		done(given_at(0), VERDICT_SENT);
+		carried++;
+	}
+	assert_in_range(carried, 28, 29);
+}
+
 /* Its first destination has a connection with mail, by one transport; the second is for another. */
 static struct connection_open *begin_with_two_transports(void)
 {
@@ -618,6 +676,9 @@ int main(void)
 		TEST(a_connection_that_ends_makes_room_for_the_first_in_line),
 		TEST(an_idle_connection_makes_room),
 		TEST(one_that_has_just_become_ready_is_used_first),
+		TEST(one_that_is_always_busy_makes_room_after_its_turn),
+		TEST(so_does_one_with_a_pipeline),
+		TEST(it_is_kept_while_its_own_mail_is_older),
 		TEST(an_idle_connection_of_another_transport_makes_room),
 		TEST(so_does_one_that_becomes_idle_while_another_transport_waits),
 		TEST(a_limit_that_is_lifted_lets_all_go_on),
