@@ -8,12 +8,14 @@
 #include "cmd/confine/privileges.h"
 #include "cmd/control/queue_job.h"
 #include "cmd/control/shape_job.h"
+#include "cmd/maildrop/maildrop_count.h"
 #include "replica/membership.h"
 #include "spool/spool_look.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -86,10 +88,28 @@ static void refuse_request(struct request *r, const char *why)
 	control_finish(r, STATUS_UNREACHABLE);
 }
 
+/* None, too, for who may not read it. */
+static int64_t count_maildrop(const struct conf *conf)
+{
+	struct shape *s = shape_new();
+	s->senders = true; /* one of each message */
+	if (maildrop_count(conf->spool, s))
+		shape_rank(s);
+	int64_t n = s->all.total;
+	shape_free(&s);
+	return n;
+}
+
 static void say_offline(struct request *r, const struct conf *conf)
 {
 	struct buf why = {0};
+	int64_t left = count_maildrop(conf);
 	control_complain(r, "sluice: the relay does not run; this is its queue on disk\n");
+	if (left > 0)
+		control_complain(r,
+				 "sluice: %" PRId64 " more wait%s in the maildrop for the relay: "
+				 "see sluice shape maildrop\n",
+				 left, left == 1 ? "s" : "");
 	if (!membership_is_alone(conf->spool, &why))
 		control_complain(r, "sluice: %s\n", buf_cstr(&why));
 	buf_fini(&why);

@@ -104,6 +104,20 @@ def test_what_is_left_while_the_relay_is_down_is_sent_when_it_starts(lab):
     assert not folder(relay, "quarantine")
 
 
+def test_what_was_left_is_told_of_with_the_queue_on_disk(lab):
+    """An empty list, while the mail of this machine waited, said that there was none."""
+    relay, _ = setting_out(lab)
+    relay.stop()
+    offline = relay.command("queue", "list")
+    assert "maildrop" not in offline.stderr, offline.stderr
+    for count, said in ((1, "1 more waits in the maildrop"), (2, "2 more wait in the maildrop")):
+        submit(relay, "a@dest.test", "b@dest.test")
+        for words in (["queue", "list"], ["shape"], ["queue", "hold", "--all"]):
+            done = relay.command(*words)
+            assert done.returncode == DONE and said in done.stderr, done.stderr
+    assert relay.command("queue", "list").stdout == offline.stdout
+
+
 def test_a_relay_that_can_not_be_reached_takes_what_is_left_while_it_runs(lab):
     relay, sink = setting_out(lab)
     with socket.create_server(("127.0.0.1", 0)) as other:
