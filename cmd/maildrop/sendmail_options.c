@@ -33,13 +33,15 @@ static const char usage[] =
 	"  -bm       submit a message, the default; -bp: list the queue, as mailq does\n"
 	"  -bs       speak SMTP on standard input and output\n"
 	"  -bv       send nothing: show what would happen to mail for these addresses\n"
-	"  -bi       as newaliases does: report faults in the tables of aliases, which the\n"
+	"  -bi, -I   as newaliases does: report faults in the tables of aliases, which the\n"
 	"            relay reads by itself when they change\n"
 	"  -q        try all deferred mail now; -qIID: that message; -qRTEXT, -qSTEXT: mail with "
 	"a\n"
 	"            recipient, or a sender, that contains TEXT. With -bp: list it\n"
 	"  -c FILE   the configuration, which says where the relay listens\n"
-	"-n, -om, -oeX, -odX, -B7BIT and -B8BITMIME, which some programs pass, change nothing.\n";
+	"-A X, -e X, -m, -n, -O X, -U, -X FILE, other -o, -B7BIT and -B8BITMIME, which some "
+	"programs\n"
+	"pass, change nothing.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 
@@ -133,12 +135,11 @@ static void parse_mode(struct sendmail_options *o, const char *text)
 		refuse_option("unknown option -b", text);
 }
 
+/* Settings of sendmail; like Postfix we have others for them, or none. */
 static void parse_old(struct sendmail_options *o, const char *text)
 {
 	if (strcmp(text, "i") == 0)
 		o->dot_is_text = true;
-	else if (strcmp(text, "m") != 0 && text[0] != 'e' && text[0] != 'd')
-		refuse_option("unknown option -o", text);
 }
 
 static void parse_body(const char *text)
@@ -190,6 +191,9 @@ static void parse_option(struct sendmail_options *o, int option)
 	case 'b':
 		parse_mode(o, optarg);
 		break;
+	case 'I':
+		o->mode = SENDMAIL_ALIASES;
+		break;
 	case 'o':
 		parse_old(o, optarg);
 		break;
@@ -202,7 +206,7 @@ static void parse_option(struct sendmail_options *o, int option)
 	case OPTION_HELP:
 		fputs(usage, stdout);
 		exit(EX_OK);
-	default: /* 'n' */
+	default: /* 'A', 'e', 'm', 'n', 'O', 'U', 'X' */
 		break;
 	}
 }
@@ -215,8 +219,8 @@ void sendmail_options_parse(struct sendmail_options *o, int argc, char **argv)
 	*o = (struct sendmail_options){.conf_file = options_default_conf(), .program = program};
 	optind = 0;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":tif:r:F:N:R:V:b:o:B:nq::vGh:L:c:", longs,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":tif:r:F:N:R:V:b:o:B:nq::vGh:L:c:A:e:mO:UX:I",
+				     longs, NULL)) != -1) {
 		if (option == ':' || option == '?') {
 			options_fault(&error, option, argv);
 			refuse_option(buf_cstr(&error), "");

@@ -180,6 +180,12 @@ static int mailq_by_habit(const char *value, const char *conf_file)
 	return status;
 }
 
+/* sendmail's wish for more words, and for the queue of submission. */
+static bool is_passed_over(const char *word)
+{
+	return strcmp(word, "-v") == 0 || strcmp(word, "-Ac") == 0 || strcmp(word, "-Am") == 0;
+}
+
 int cmd_mailq(int argc, char **argv)
 {
 	const char *conf_file = options_default_conf();
@@ -190,10 +196,13 @@ int cmd_mailq(int argc, char **argv)
 		if (strncmp(argv[i], "-q", 2) == 0)
 			return mailq_by_habit(argv[i] + 2, conf_file);
 	char list[] = "list", **words = mem_zalloc(((size_t)argc + 2) * sizeof *words);
-	words[0] = argv[0];
-	words[1] = list;
-	memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof *words);
-	int status = cmd_queue(argc + 1, words);
+	int n = 0;
+	words[n++] = argv[0];
+	words[n++] = list;
+	for (int i = 1; i < argc; i++)
+		if (!is_passed_over(argv[i]))
+			words[n++] = argv[i];
+	int status = cmd_queue(n, words);
 	free(words);
 	return status;
 }

@@ -119,6 +119,23 @@ def test_options_of_submission(relay):
     assert wrong.returncode == EX_USAGE and "there is no option -Z" in wrong.stderr
 
 
+def test_what_postfix_passes_over_is_passed_over(relay, tmp_path):
+    """A program that says one of these had its mail refused, with its usage."""
+    options = ["-U", "-m", "-Am", "-Ac", "-e", "m", "-em", "-O", "DeliveryMode=b", "-ODeliveryMode=b", "-oo", "-o8", "-oQ/x", "-X", "/x"]
+    done = sendmail(relay, *options, "-t", stdin="To: c@d.test\n\n.\nx\n")
+    assert (done.returncode, done.stderr) == (DONE, "")
+    (message,) = listed(relay)
+    assert "x" not in relay.command("queue", "show", "--body", message["id"]).stdout
+    done = sendmail(relay, "-I")
+    assert (done.returncode, done.stdout) == (DONE, "")
+    mailq = str(tmp_path / "mailq")
+    os.symlink(binary(), mailq)
+    for option in ("-v", "-Ac", "-Am"):
+        done = subprocess.run([mailq, option, "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (DONE, "") and message["id"] in done.stdout
+    assert sendmail(relay, "-bd").returncode == EX_USAGE
+
+
 def test_newaliases_says_what_is_wrong_with_the_tables(lab, tmp_path):
     table = tmp_path / "aliases"
     relay = lab.relay(Config({"aliases": [str(table)]}), start=False)
