@@ -58,6 +58,13 @@ static bool is_null(const char *pattern)
 	return !*pattern || strcmp(pattern, "<>") == 0;
 }
 
+char *address_pattern_copy(const char *typed)
+{
+	size_t len = strlen(typed);
+	bool bracketed = len > 2 && *typed == '<' && typed[len - 1] == '>';
+	return mem_strndup(typed + bracketed, bracketed ? len - 2 : len);
+}
+
 static bool pattern_fits_address(const char *pattern, const char *address)
 {
 	if (is_null(pattern) || !*address)

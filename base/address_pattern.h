@@ -5,6 +5,7 @@
  *	news@*
  *	.example.com		every address at example.com, and at all domains below it
  *	<>			the null sender; an empty pattern too
+ *	<anna@shop.example>	as answers and logs have it: address_pattern_copy() takes off the brackets
  *
  * Of a domain the same without a local part: shop.example, shop.*, .example.com; an at sign in front
  * means nothing. Upper and lower case are the same, and so are all spellings of a domain (name_key.h).
@@ -16,6 +17,8 @@
 #define BASE_ADDRESS_PATTERN_H
 
 #include <stdbool.h>
+
+char *address_pattern_copy(const char *typed); /* the caller frees it */
 
 bool address_pattern_fits(const char *pattern, const char *address);
 bool address_pattern_fits_domain(const char *pattern, const char *domain);

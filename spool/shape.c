@@ -218,7 +218,7 @@ void shape_rank(struct shape *s)
 void shape_want_sender(struct shape *s, const char *pattern)
 {
 	s->from = mem_realloc(s->from, ((size_t)s->nfrom + 1) * sizeof *s->from);
-	s->from[s->nfrom++] = mem_strdup(pattern);
+	s->from[s->nfrom++] = address_pattern_copy(pattern);
 }
 
 bool shape_wants_sender(const struct shape *s, const char *address)

@@ -24,9 +24,9 @@ void queue_filter_fini(struct queue_filter *f)
 {
 	for (int i = 0; i < QUEUE_BY_VALUES; i++)
 		free(f->values[i].of);
-	for (int i = 0; i < f->nfolded; i++)
-		free(f->folded[i]);
-	free(f->folded);
+	for (int i = 0; i < f->nown; i++)
+		free(f->own[i]);
+	free(f->own);
 	queue_filter_init(f);
 }
 
@@ -71,15 +71,20 @@ static void add_value(struct queue_values *v, const char *value)
 	v->of[v->n++] = value;
 }
 
+/* Takes the value over. */
+static void add_own(struct queue_filter *f, enum queue_condition by, char *value)
+{
+	f->own = mem_realloc(f->own, ((size_t)f->nown + 1) * sizeof *f->own);
+	f->own[f->nown++] = value;
+	add_value(&f->values[by], value);
+}
+
 /* The form that the envelope of a message has; a local user of the maildrop is there as the system has it. */
 static void add_folded_login(struct queue_filter *f, const char *value)
 {
 	char login[USERS_LOGIN_MAX + 1];
-	if (!users_folded(value, login) || strcmp(login, value) == 0)
-		return;
-	f->folded = mem_realloc(f->folded, ((size_t)f->nfolded + 1) * sizeof *f->folded);
-	f->folded[f->nfolded] = mem_strdup(login);
-	add_value(&f->values[QUEUE_BY_LOGIN], f->folded[f->nfolded++]);
+	if (users_folded(value, login) && strcmp(login, value) != 0)
+		add_own(f, QUEUE_BY_LOGIN, mem_strdup(login));
 }
 
 bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const char *value,
@@ -96,7 +101,10 @@ bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const cha
 		buf_puts(error, "--reason is empty, which is a part of every reply; --all is all");
 		return false;
 	}
-	add_value(&f->values[by], value);
+	if (by == QUEUE_BY_FROM || by == QUEUE_BY_TO)
+		add_own(f, by, address_pattern_copy(value));
+	else
+		add_value(&f->values[by], value);
 	if (by == QUEUE_BY_LOGIN)
 		add_folded_login(f, value);
 	return true;

@@ -7,7 +7,7 @@
  * patterns (base/address_pattern.h). A login is one however it is written (users.h). What is asked of
  * recipients must be true of one that is still to be reached.
  *
- * OWNERSHIP  queue_filter_fini() frees the arrays; the values point into argv, or to what is folded.
+ * OWNERSHIP  queue_filter_fini() frees the arrays; the values point into argv, or to copies.
  * THREAD     Any.
  * ERRORS     queue_filter_add(): false, and what is wrong in error, by the name of the option.
  */
@@ -41,8 +41,8 @@ struct queue_sites;
 
 struct queue_filter {
 	struct queue_values values[QUEUE_BY_VALUES];
-	int nfolded;
-	char **folded;	  /* logins, for some of the values */
+	int nown;
+	char **own;	  /* copies, for some of the values */
 	unsigned queues;  /* bits 1 << enum spool_queue; 0: any */
 	int64_t older_ms; /* -1: any age */
 	bool any;	  /* it holds a condition */

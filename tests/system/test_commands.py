@@ -462,6 +462,9 @@ def test_filters_choose(lab):
         return sorted(message["from"] for message in listed(relay, *words))
 
     assert senders("--from", "a@one.test") == ["a@one.test"]
+    assert senders("--from", "<a@ONE.test>") == senders("--to", "<x@*>") == ["a@one.test"]
+    counted = relay.command("shape", "deferred", "--from", "<a@one.test>").stdout.split("\n")[1]
+    assert counted.split()[:2] == ["TOTAL", "1"], counted
     assert senders("--from", "") == senders("--from", "<>") == [""]
     assert senders("--domain", "other.test") == [""]
     assert senders("--to", "x@dest.test") == ["a@one.test"]

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -84,6 +85,26 @@ static void a_domain_is_one_however_it_is_written(void **state)
 	assert_true(address_pattern_fits("\u00fc@B.test", "\u00fc@b.test"));
 }
 
+static void brackets_are_no_part_of_an_address(void **state)
+{
+	(void)state;
+	static const char *const row[][2] = {
+		{"<anna@shop.example>", "anna@shop.example"},
+		{"<*@shop.*>", "*@shop.*"},
+		{"anna@shop.example", "anna@shop.example"},
+		{"<>", "<>"},
+		{"", ""},
+		{"<", "<"},
+		{"<a@b", "<a@b"},
+		{"a@b>", "a@b>"},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		char *pattern = address_pattern_copy(row[i][0]);
+		assert_string_equal(pattern, row[i][1]);
+		free(pattern);
+	}
+}
+
 static void some_patterns_need_the_domain_only(void **state)
 {
 	(void)state;
@@ -102,6 +123,7 @@ int main(void)
 		cmocka_unit_test(an_address_fits_what_is_typed),
 		cmocka_unit_test(a_domain_fits_without_its_local_part),
 		cmocka_unit_test(a_domain_is_one_however_it_is_written),
+		cmocka_unit_test(brackets_are_no_part_of_an_address),
 		cmocka_unit_test(some_patterns_need_the_domain_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
