@@ -41,6 +41,10 @@
 	  "recorded",                                                                              \
 	  "look at the log and at the kernel's for errors of the disk; writing is tried again by " \
 	  "itself")                                                                                \
+	C(queue_incomplete, "queue_incomplete", false,                                             \
+	  "messages that this start could not read, or not make safe, wait for the next one; "     \
+	  "other mail is taken and delivered, and the queue keeps all of its files",               \
+	  "look at the log and at the kernel's for errors of the disk, then sluice restart")       \
 	C(copy_stops, "nats_away", true,                                                           \
 	  "new mail is refused for now, with 452, since NATS takes no copy of it",                 \
 	  "start NATS, or see to what the log's event replica says; the copy is made up by "       \

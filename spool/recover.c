@@ -2,6 +2,7 @@
 #include "spool/recover.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -202,6 +203,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;
+	condition_turn(CONDITION_queue_incomplete, r->unsafe, "", NULL);
 	s->large_bytes += r->large_bytes;
 	s->recovered = true;
 	log_event(LOG_LEVEL_INFO, "recover", "messages", log_number((int64_t)r->n), "working",

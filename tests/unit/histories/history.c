@@ -1111,9 +1111,20 @@ static void insist_on_folders(int64_t since_us)
 		machine_order(&machine[i], NODE_ADOPT, machine[i].name);
 }
 
+/* As the condition that it shows says: what such a start could not read waits for the next. */
+static void restart_incomplete(void)
+{
+	for (int i = 0; i < machines; i++)
+		if (machine[i].incomplete && machine[i].state == MACHINE_SERVES) {
+			machine[i].incomplete = false;
+			machine_stop(&machine[i]);
+		}
+}
+
 /* Whoever waits for an order gets it. */
 static void operate(int64_t since_us)
 {
+	restart_incomplete();
 	if (fibers.now_us - since_us > OPERATOR_US) {
 		make_room();
 		insist_on_folders(since_us);
@@ -1275,6 +1286,8 @@ static void heard(int process, const struct seams_line *line)
 			fprintf(stderr, " %s=%s", line->key[i], line->value[i]);
 		fputc('\n', stderr);
 	}
+	if (process >= 0 && strcmp(line->event, "recover_failed") == 0)
+		machine[process].incomplete = true;
 	if (process >= 0 && strcmp(line->event, "node") == 0)
 		doom(&machine[process], state);
 	if (state && node && strcmp(state, "adopting") == 0)

@@ -378,6 +378,7 @@ void machine_start(struct machine *m)
 	if (m->state != MACHINE_OFF)
 		return;
 	is(m, MACHINE_BEGINS);
+	m->incomplete = false;
 	m->open_us = fibers.now_us;
 	fiber_new(m->number, "relay", relay, m);
 }

@@ -48,6 +48,7 @@ struct machine {
 	int kill_in;	       /* disk calls until it dies; 0: it does not */
 	const char *doomed_at; /* it is to die soon after it logs this state of a node; or NULL */
 	int doomed_in;	       /* then it dies at that disk call; 0: at some */
+	bool incomplete;       /* its last start could not read or make safe all of its queue */
 	int starts_failed;     /* one after the other */
 	int listed;	       /* rows of the last list; -1: none yet */
 	char error[160];       /* why the last start failed */

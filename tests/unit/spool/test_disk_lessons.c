@@ -2,6 +2,7 @@
 /* What power cuts and failing disks have once found wrong and a few steps can show. */
 #include "tests/unit/base/unit.h"
 
+#include "base/condition.h"
 #include "base/mem.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
@@ -80,6 +81,18 @@ static void start_where_it_works(enum memdisk_call call)
 	memdisk_fail(w->disk, call, 0, 0, false);
 	w->fails = false;
 	world_again(w, false);
+}
+
+/* What it could not read waits for another start, and whoever looks at the relay is told to make one. */
+static bool says_that_it_is_incomplete(void)
+{
+	struct conditions now;
+	bool is = false;
+	conditions_take(&now);
+	for (int i = 0; i < now.n; i++)
+		is |= now.row[i].is == CONDITION_queue_incomplete;
+	conditions_fini(&now);
+	return is;
 }
 
 static void end_with_all_there(void)
@@ -179,6 +192,7 @@ static void what_a_failing_start_has_read_is_not_written_off(void **state)
 		world_kill(w);
 		if (start_where_it_fails(CALL_DATASYNC, (int)(1 + seed % 4), EIO, true)) {
 			edges_settle();
+			assert_int_equal(says_that_it_is_incomplete(), w->promises.vague);
 			world_pass_long(w);
 			for (int i = 0; i < 10; i++)
 				world_do(w, "credit");
@@ -188,6 +202,7 @@ static void what_a_failing_start_has_read_is_not_written_off(void **state)
 			world_kill(w);
 		}
 		start_where_it_works(CALL_DATASYNC);
+		assert_false(says_that_it_is_incomplete());
 		end_with_all_there();
 	}
 }
