@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char usage[] =
 	"usage: sluice import-postfix [MAIN.CF]\n"
@@ -36,6 +37,7 @@ enum form {
 	FORM_choice,
 	FORM_yes,
 	FORM_rate,
+	FORM_address,
 	FORM_feedback,
 	FORM_size,
 	FORM_seconds,
@@ -127,7 +129,8 @@ static const struct otherwise *find_otherwise(const struct import *m, const char
 #undef X
 	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(words[i].postfix, m->postfix) == 0 && strcmp(words[i].word, word) == 0)
+		if (strcmp(words[i].postfix, m->postfix) == 0 &&
+		    strcasecmp(words[i].word, word) == 0)
 			return &words[i];
 	return NULL;
 }
@@ -147,19 +150,39 @@ static void translate_value(const struct import *m, const char *text, struct buf
 		put_time(to, text, 'd');
 		break;
 	case FORM_flag:
-		buf_puts(to, strcmp(text, "yes") == 0 ? "true" : "false");
-		break;
-	case FORM_choice:
-	case FORM_yes:
-		buf_puts(to, word ? word->ours : text);
+		buf_puts(to, strcasecmp(text, "yes") == 0 ? "true" : "false");
 		break;
 	case FORM_rate:
 		if (strcmp(text, "0") != 0)
 			buf_printf(to, "%s/m", text);
 		break;
 	default:
-		buf_puts(to, text);
+		buf_puts(to, word ? word->ours : text);
 	}
+}
+
+/* Postfix completes an address; in Debian myorigin is a file that has the name. */
+static void complete_address(const struct job *j, const char *text, struct buf *to)
+{
+	struct buf origin = {0};
+	if (!postfix_conf_expand(j->from, "$myorigin", &origin) || *buf_cstr(&origin) == '/') {
+		buf_clear(&origin);
+		postfix_conf_expand(j->from, "$myhostname", &origin);
+	}
+	buf_printf(to, *text && !strchr(text, '@') ? "%s@%s" : "%s", text, buf_cstr(&origin));
+	buf_fini(&origin);
+}
+
+/* False: `check` would refuse it, and why says so. */
+static bool is_value_of_ours(const struct import *m, const char *text, struct buf *why)
+{
+	if (m->form == FORM_choice && !find_otherwise(m, text))
+		buf_printf(why, "%s is no word that sluice knows: see %s", text, m->name);
+	else if (m->form == FORM_address && strpbrk(text, " \t,"))
+		buf_puts(why, "it is one address here: an alias stands for several");
+	else
+		return true;
+	return false;
 }
 
 /* One value of Postfix may be several settings of ours. */
@@ -182,8 +205,11 @@ static bool put_value(struct job *j, const struct import *m, const char *text, s
 	} place = {0};
 	struct buf ours;
 	buf_init(&ours);
-	translate_value(m, text, &ours);
-	bool ok = set_value(row, &place, buf_cstr(&ours), why);
+	if (m->form == FORM_address)
+		complete_address(j, text, &ours);
+	else
+		translate_value(m, text, &ours);
+	bool ok = is_value_of_ours(m, text, why) && set_value(row, &place, buf_cstr(&ours), why);
 	if (ok) {
 		buf_printf(&j->section[m->kind], "%s = ", m->name);
 		conf_value_print(row, &place, &j->section[m->kind]);
@@ -308,6 +334,16 @@ static bool next_hop(const char *word, struct conf_list *to, struct buf *why)
 	return ok;
 }
 
+static bool add_plain_word(const char *word, struct conf_list *to, struct buf *why)
+{
+	if (strpbrk(word, "/:")) {
+		buf_printf(why, "%s is a file or a table: write its words", word);
+		return false;
+	}
+	conf_list_add(to, word);
+	return true;
+}
+
 static bool take_word(const struct job *j, const struct import *m, char *word, struct conf_list *to,
 		      struct buf *why)
 {
@@ -321,8 +357,7 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 	case FORM_relay:
 		return next_hop(word, to, why);
 	default:
-		conf_list_add(to, word);
-		return true;
+		return add_plain_word(word, to, why);
 	}
 }
 
@@ -381,7 +416,7 @@ static struct postfix_setting *find_setting(const struct job *j, const struct im
 	struct postfix_setting *s = postfix_conf_find(j->from, m->postfix);
 	struct buf value = {0};
 	bool silent = s && m->form == FORM_yes && postfix_conf_expand(j->from, s->value, &value) &&
-		      strcmp(buf_cstr(&value), "yes") != 0;
+		      strcasecmp(buf_cstr(&value), "yes") != 0;
 	buf_fini(&value);
 	if (s)
 		s->taken = true;

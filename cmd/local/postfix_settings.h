@@ -5,7 +5,8 @@
  * order. Of the rest, what is said of it.
  *
  *	POSTFIX_IMPORT(X)	X(postfix name, section, our name, form, default)
- *		form	text, number, flag, choice, rate, feedback: the value as it stands;
+ *		form	text, number, flag, rate, feedback: the value as it stands;
+ *			choice: a word of those below; address: one, with myorigin where it has no domain;
  *			yes: a choice that only yes makes, so that the next row may make it;
  *			size: bytes; seconds, hours, days: a time, and its unit where none is given;
  *			list: words; networks, tables, relay, listener: see import_postfix.c
@@ -23,7 +24,7 @@
 	X("message_size_limit", GLOBAL, "message_size_limit", size, "10240000")                    \
 	X("hopcount_limit", GLOBAL, "hopcount_limit", number, NULL)                                \
 	X("queue_minfree", GLOBAL, "queue_minfree", size, NULL)                                    \
-	X("always_bcc", GLOBAL, "always_bcc", text, NULL)                                          \
+	X("always_bcc", GLOBAL, "always_bcc", address, NULL)                                       \
 	X("canonical_maps", GLOBAL, "canonical", tables, NULL)                                     \
 	X("sender_canonical_maps", GLOBAL, "sender_canonical", tables, NULL)                       \
 	X("recipient_canonical_maps", GLOBAL, "recipient_canonical", tables, NULL)                 \
@@ -134,10 +135,18 @@
 	X("smtp_tls_security_level", "secure", "verify", NULL)                                     \
 	X("smtp_tls_security_level", "encrypt", "required", NULL)                                  \
 	X("smtp_tls_security_level", "may", "opportunistic", NULL)                                 \
+	X("smtp_tls_security_level", "dane", "dane", NULL)                                         \
+	X("smtp_tls_security_level", "dane-only", "dane-only", NULL)                               \
+	X("smtp_tls_security_level", "none", "none", NULL)                                         \
 	X("smtp_tls_security_level", "", "none", NULL)                                             \
 	X("smtpd_tls_security_level", "encrypt", "required", NULL)                                 \
 	X("smtpd_tls_security_level", "may", "optional", NULL)                                     \
-	X("smtpd_tls_security_level", "", "none", NULL)
+	X("smtpd_tls_security_level", "none", "none", NULL)                                        \
+	X("smtpd_tls_security_level", "", "none", NULL)                                            \
+	X("maillog_file", "", "syslog", NULL)                                                      \
+	X("maillog_file", "/dev/stdout", "stderr",                                                 \
+	  "that is open already, whoever the relay's user is")                                     \
+	X("maillog_file", "/dev/stderr", "stderr", NULL)
 
 /* Patterns of names, in this order, and why they are left out. */
 #define POSTFIX_LEFT_OUT(X)                                                                        \

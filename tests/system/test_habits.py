@@ -421,6 +421,36 @@ def test_what_means_something_else_here_is_said(tmp_path):
     assert "default_action" in left["milter_default_action"]
 
 
+@pytest.mark.parametrize(("line", "name", "value"), [
+    ("always_bcc = root", "always_bcc", '"root@a.example.org"'),
+    ("always_bcc = root\nmyorigin = $mydomain", "always_bcc", '"root@example.org"'),
+    ("always_bcc = root\nmyorigin = /etc/mailname", "always_bcc", '"root@a.example.org"'),
+    ("always_bcc = a@b.test, c@b.test", "always_bcc", '""'),
+    ("smtp_tls_security_level = MAY", "transport.smtp.tls", '"opportunistic"'),
+    ("smtp_tls_security_level = half-dane", "transport.smtp.tls", '"opportunistic"'),
+    ("smtp_tls_security_level = dane-only", "transport.smtp.tls", '"dane-only"'),
+    ("smtpd_tls_security_level = Maybe", "listener.smtp.tls", '"optional"'),
+    ("smtp_enforce_tls = YES", "transport.smtp.tls", '"required"'),
+    ("masquerade_domains = /etc/postfix/masks", "masquerade", "{}"),
+    ("masquerade_exceptions = hash:/x", "masquerade_exceptions", "{}"),
+    ("maillog_file =", "log", '"syslog"'),
+    ("maillog_file = /dev/stdout", "log", '"stderr"'),
+])
+def test_what_is_written_is_a_configuration_whatever_main_cf_says(tmp_path, line, name, value):
+    """What check refuses, or the relay can't begin with, is left out, or put right."""
+    path = tmp_path / "main.cf"
+    path.write_text(f"myhostname = a.example.org\n{line}\n", encoding="utf-8")
+    text, left = convert(path)
+    conf = tmp_path / "sluice.conf"
+    conf.write_text(text, encoding="utf-8")
+    assert settings_of(conf, text)[name] == value
+    checked = subprocess.run([binary(), "check", "-c", str(conf)], capture_output=True, text=True, timeout=60, check=False)
+    assert checked.returncode == DONE, checked.stderr
+    word = line.split(" =")[0]
+    same = ("root", "MAY", "dane-only", "maillog_file =")
+    assert (word in left) != line.split("\n")[0].endswith(same), left
+
+
 OWN_TABLES = {
     "canonical": "ann@own.test ann.a@own.test\n@old.test @new.test\n",
     "sender": "low@own.test high@own.test\n",
