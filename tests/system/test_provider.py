@@ -25,7 +25,8 @@ class World:
         nsd = lab.nsd({"dest.test": ZONE})
         self.ports = {"smtp": free_port(), "slow": free_port()}
         self.sinks = {(host, name): lab.sink(address=host, port=port) for host in (A, B) for name, port in self.ports.items()}
-        config = Config(transports={name: {"port": port} for name, port in self.ports.items()})
+        # A site that has no connection and no mail is forgotten soon.
+        config = Config(transports={name: {"port": port, "connection_idle_timeout": "1h"} for name, port in self.ports.items()})
         config.resolve_with(nsd)
         config.dns |= {"allow_loopback": True, "timeout": "3s", "tries": 1}
         config.routes["named.dest.test"] = {"transport": "smtp"}
@@ -105,7 +106,7 @@ def test_destinations_of_a_provider_are_listed_suspended_and_reset_together(lab)
 
 def test_a_suspension_ends_by_itself(lab):
     relay = World(lab, "").relay
-    said = relay.command("dest", "suspend", "plain.dest.test", "--for", "3s").stdout
+    said = relay.command("dest", "suspend", "plain.dest.test", "--for", "12s").stdout
     assert said.startswith("plain.dest.test suspended until "), said
     relay.send(sender="from@own.test", recipients=["to@plain.dest.test"])
     held = relay.wait_event("deferred", to="to@plain.dest.test")

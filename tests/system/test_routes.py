@@ -87,15 +87,16 @@ def test_a_table_that_changes_is_read_anew_and_one_with_a_fault_is_not(lab, tabl
     relay.send()
     first.wait_messages(1)
     tables.text("routes", "", "* nobody")
-    event = relay.wait_event("tables", timeout=60)
-    assert f'{path}:2: there is no transport "nobody"' in event.keys["message"]
+    said = wait_until(lambda: [one for one in relay.events("tables") if "nobody" in one.keys["message"]], 60, "what is wrong with it")
+    assert f'{path}:2: there is no transport "nobody"' in said[0].keys["message"]
+    before = len(relay.events("tables"))  # what the relay has read in the moment when it was written is read anew when that rests
     relay.send()
     first.wait_messages(2)
     tables.text("routes", f"* {_relay_of(second)}")
-    relay.wait_event("tables", timeout=60, message="read anew")
+    relay.wait_event("tables", timeout=60, count=before + 1)
     relay.send()
     second.wait_messages(1)
-    assert len(relay.events("tables")) == 2
+    assert [one.keys["message"] for one in relay.events("tables")][before:] == ["read anew"] and len(said) == 1
 
 
 def test_a_cdb_file_cut_short_does_no_harm(lab, tables):

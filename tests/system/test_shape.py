@@ -35,7 +35,7 @@ LATE = [
     ("", ["r@late.test"]),
     *((f"s@m{i}.many.test", [f"r@{'k' * i}.deep.farm.test"]) for i in range(1, 6)),
 ]
-BATCH_GAP = 6.0
+BATCH_GAP = 16.0
 
 QUESTIONS = [
     "", "-s", "-p", "-p -m 2", "-p -m 1 -s", "-s -p", "-l", "-b 3", "-b 1", "-b 14", "-l -b 5 -p",

@@ -69,6 +69,7 @@ def fixture_relay(lab):
     config.transports["slow"] = {
         "like": "smtp", "destination_rate": "600/m", "destination_rate_delay": "0s",
     }
+    config.transports["smtp"] = {"connection_idle_timeout": "1h"}  # a site that has no connection and no mail is forgotten soon
     for name, port in (("taking.test", taking.port), ("later.test", later.port), ("dead.test", dead)):
         config.routes[name] = {"relay": [f"[127.0.0.1]:{port}"]}
     config.routes["later.test"]["transport"] = "slow"
