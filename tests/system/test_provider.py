@@ -57,6 +57,13 @@ def test_a_provider_chooses_the_transport(lab):
     told = json.loads(world.relay.command("route", "--json", "to@named.dest.test").stdout)
     assert told["transport"] == "smtp" and told["provider"] is None
     assert told["next_hops"][0]["hosts"][0]["provider"] == "big"
+
+
+def test_explain_names_the_transport_that_a_provider_has_chosen(lab):
+    """Right after its mail: where a domain's mail goes by its MX is known for a while."""
+    world = World(lab, 'provider "big" { mx = { ".mx.dest.test" }  transport = "slow" }')
+    world.relay.send(sender="from@own.test", recipients=["to@many.dest.test"])
+    world.relay.wait_event("done")
     assert "(slow, of big)" in world.relay.command("explain", "many.dest.test").stdout
 
 
