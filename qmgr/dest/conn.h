@@ -83,9 +83,8 @@ struct conn {
 	struct list in_host_idle; /* host->idle, when ready and carrying nothing */
 	struct list in_idle;	  /* transport->idle, likewise */
 	struct list in_silent;	  /* transport->silent, until it is ready or told to close */
-	struct list
-		in_turned; /* transport->turned, while it carries something and has had its turn */
-	struct list in_host; /* host->conns, until it is closed */
+	struct list in_turned;	  /* transport->turned, while it carries and has had its turn */
+	struct list in_host;	  /* host->conns, until it is closed */
 	UT_hash_handle hh;
 };
 

@@ -132,7 +132,8 @@ static void count_site(struct provider *p, const struct site *s, int n)
 	p->connecting += n * s->connecting;
 	p->slow += n * s->slow;
 	p->ending += n * s->ending;
-	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0 && p->slow >= 0);
+	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0);
+	assert(p->slow >= 0 && p->ending >= 0);
 }
 
 /* The pace that it has found out goes with it, where nothing is known yet; else the others know better. */

@@ -25,17 +25,16 @@ struct transport {
 	struct list jobs; /* struct job, oldest message first */
 
 	/* its slots, which are connections: conn_move() keeps these */
-	int connections;    /* of all its sites */
-	int ending;	    /* of them, told to close */
-	int nidle;	    /* ready and carrying nothing, in: */
-	struct list idle;   /* struct conn, the longest first */
-	int nunready;	    /* being opened */
-	int nprobing;	    /* of them, such that no mail waits for */
-	int nsilent;	    /* being opened, that have not been heard of for some time, in: */
-	struct list silent; /* struct conn, the longest first */
-	struct list turned; /* struct conn, carrying and has had its turn: the longest first */
-	struct list
-		probing; /* struct site, where a probe waits for a connection: the longest first */
+	int connections;     /* of all its sites */
+	int ending;	     /* of them, told to close */
+	int nidle;	     /* ready and carrying nothing, in: */
+	struct list idle;    /* struct conn, the longest first */
+	int nunready;	     /* being opened */
+	int nprobing;	     /* of them, such that no mail waits for */
+	int nsilent;	     /* being opened, that have not been heard of for some time, in: */
+	struct list silent;  /* struct conn, the longest first */
+	struct list turned;  /* struct conn, carrying and has had its turn: the longest first */
+	struct list probing; /* struct site, whose probe wants a connection: the longest first */
 	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
 	/* selection.h */
