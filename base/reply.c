@@ -147,6 +147,13 @@ enum reply_result reply_feed(struct reply *r, const char *bytes, size_t len, siz
 	return r->result;
 }
 
+int reply_begun(const struct reply *r)
+{
+	if (r->nline > 0)
+		return r->code;
+	return r->column > 3 ? r->line_code : 0;
+}
+
 const char *reply_line(const struct reply *r, const char *previous)
 {
 	if (buf_len(&r->lines) == 0)

@@ -50,6 +50,9 @@ enum reply_result reply_feed(struct reply *, const char *bytes, size_t len, size
 void reply_reset(struct reply *);
 /* Ready for the next reply; the memory is kept only while it is small. */
 
+int reply_begun(const struct reply *);
+/* Of a bad one: the code that it began with; 0: none. */
+
 const char *reply_text(const struct reply *, char to[REPLY_TEXT_MAX + 1]);
 /* All lines joined by blanks, as they came, but for an enhanced code that is said again: not yet sanitised, a verdict does
  * that. */

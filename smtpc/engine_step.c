@@ -118,6 +118,8 @@ bool engine_tls_may_fail(const struct engine *e)
 void engine_garbage(struct engine *e)
 {
 	const struct expected *x = expected_first(&e->expected);
+	if (x->kind == EXPECTED_DOT)
+		x->transaction->agreed = engine_positive(reply_begun(&e->reply));
 	e->try_plain = engine_tls_may_fail(e);
 	engine_out_of_step(e, verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", e->setup.peer,
 					     "%s does not speak SMTP: %s in the %s", e->setup.peer,

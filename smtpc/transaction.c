@@ -214,11 +214,12 @@ static bool several_ways(const struct transaction *t)
 	return t->chunked || t->each;
 }
 
-/* After DATA a final reply that is none refuses the message: nothing else was asked. A chunk may
- * well have been taken, and the wrong reply be another command's. */
+/* After DATA a final reply that is none refuses the message, unless it began as consent: nothing else was
+ * asked. A chunk may well have been taken, and the wrong reply be another command's. */
 static bool in_doubt(const struct transaction *t, enum transaction_break how, bool sent)
 {
-	return sent && (how == BREAK_LOST || (several_ways(t) && how != BREAK_TOLD));
+	bool unclear = several_ways(t) || t->agreed;
+	return sent && (how == BREAK_LOST || (unclear && how != BREAK_TOLD));
 }
 
 /* Those without a verdict get none now: it is not they that this connection has failed on. */

@@ -50,6 +50,7 @@ struct transaction {
 	bool unclear; /* one of these refused */
 	bool suspect; /* MAIL, or RSET before it, was refused ahead of its turn */
 	bool unsure;  /* answered, but the reply behind it does not fit well */
+	bool agreed;  /* the answer to it began as consent, and can't be read to its end */
 	bool apart;   /* it asks only: nothing rides with it */
 	bool alone;   /* the second time: one command, one reply */
 	enum expected_kind

@@ -5,6 +5,8 @@ import json
 import signal
 import threading
 
+import pytest
+
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import wait_until
@@ -42,6 +44,17 @@ def test_a_message_in_doubt_may_count_as_delivered(lab):
     assert len(sink.transactions) == 2
     assert not relay.events("bounced")
     assert "taken as delivered" in str(relay.events("sent")[0])
+
+
+@pytest.mark.parametrize("reply", ("250 2.0.0 kept\ras no. 7", "250-kept\r\n" * 599 + "250 as no. 7"), ids=("stray", "long"))
+def test_consent_that_can_not_be_read_to_its_end_is_doubt(lab, reply):
+    lab.sender = lab.sink()
+    sink = lab.sink(Rule("end", reply), extensions=("PIPELINING",))
+    relay = _relay(lab, sink, in_doubt_retries=1)
+    relay.send()
+    relay.wait_event("bounced", dsn="5.4.2", tries="2")
+    assert len(sink.transactions) == 2
+    assert "may have arrived" in Report(lab.sender.wait_messages(1)[0].content).notice
 
 
 def test_retries_in_doubt_are_counted_through_crashes(lab):

@@ -101,6 +101,33 @@ static void garbage_after_the_dot_is_a_deferral(void **state)
 	assert_string_equal(taken->rcpt[0].verdict->dsn, "4.5.0");
 }
 
+/* Else it would be sent again for as long as it may wait, and taken each time. */
+static void consent_after_the_dot_that_ends_in_garbage_leaves_doubt(void **state)
+{
+	static const char *const odd[] = {"250 taken\rquite\r\n", "250-taken\r\n550 or not\r\n",
+					  "250-taken\r\nand so on\r\n"};
+	(void)state;
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+		begin_two();
+		says("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+		sent();
+		says(odd[i]);
+		assert_verdict(back(), 0, VERDICT_IN_DOUBT, 0);
+		tear_down(NULL);
+		set_up(NULL);
+	}
+}
+
+static void refusal_after_the_dot_that_ends_in_garbage_is_a_deferral(void **state)
+{
+	(void)state;
+	begin_two();
+	says("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	says("550 no\rnever\r\n");
+	assert_verdict(back(), 0, VERDICT_DEFERRED, 0);
+}
+
 static void a_refused_mail_counts_though_the_host_hangs_up(void **state)
 {
 	(void)state;
@@ -213,6 +240,8 @@ int main(void)
 		T(a_connection_lost_after_the_dot_leaves_doubt),
 		T(half_an_answer_after_the_dot_leaves_doubt),
 		T(garbage_after_the_dot_is_a_deferral),
+		T(consent_after_the_dot_that_ends_in_garbage_leaves_doubt),
+		T(refusal_after_the_dot_that_ends_in_garbage_is_a_deferral),
 		T(a_refused_mail_counts_though_the_host_hangs_up),
 		T(a_refused_recipient_counts_though_the_host_hangs_up),
 		T(a_host_out_of_step_is_closed_and_asked_again_step_by_step),
