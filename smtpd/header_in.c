@@ -91,10 +91,27 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 	}
 }
 
-/* The field that was gathered has ended. */
+/* A field of this name, of which nothing stands behind the colon: the next line may have its value. */
+static void open_field(struct header_in *h, const char *line, size_t name)
+{
+	buf_append(&h->opened, line, name);
+	buf_puts(&h->opened, ":");
+}
+
+static void read_opened(struct header_in *h, const char *line, size_t len)
+{
+	size_t name = buf_len(&h->opened) - 1;
+	buf_append(&h->opened, line, len);
+	read_field(h, buf_data(&h->opened), name, buf_len(&h->opened));
+	buf_clear(&h->opened);
+}
+
+/* The field so far has ended, which may have been gathered. */
 static void end_field(struct header_in *h)
 {
 	struct buf out;
+	if (buf_len(&h->opened) > 0)
+		read_opened(h, "", 0);
 	if (h->gathers == HEADER_OTHER)
 		return;
 	buf_init(&out);
@@ -144,6 +161,20 @@ static bool is_to_go(const struct header_in *h, const char *name, size_t len)
 	return false;
 }
 
+static bool is_blank(const char *line, size_t len)
+{
+	size_t n = 0;
+	while (n < len && strchr(" \t\r\n", line[n]))
+		n++;
+	return n == len;
+}
+
+static bool is_empty(const char *line, size_t len)
+{
+	value_of(line, &len);
+	return len == 0;
+}
+
 /* A whole line, or the first bytes of a very long one. */
 static void read_line(struct header_in *h, const char *line, size_t len)
 {
@@ -151,10 +182,16 @@ static void read_line(struct header_in *h, const char *line, size_t len)
 	if (name > 0) {
 		end_field(h);
 		h->drops = is_to_go(h, line, name) || names_flow(h, line, name);
-		read_field(h, line, name, len);
+		if (is_empty(line, len))
+			open_field(h, line, name);
+		else
+			read_field(h, line, name, len);
 		h->gathers = h->become && !h->drops ? header_class(line, name) : HEADER_OTHER;
 	} else if (line[0] != ' ' && line[0] != '\t') {
 		end_header(h, line[0] != '\r');
+	} else if (buf_len(&h->opened) > 0) {
+		if (!is_blank(line, len))
+			read_opened(h, line, len);
 	} else if (h->in_message_id) {
 		keep_id(h, line, len);
 	}
@@ -215,4 +252,5 @@ void header_in_fini(struct header_in *h)
 {
 	buf_fini(&h->held);
 	buf_fini(&h->field);
+	buf_fini(&h->opened);
 }

@@ -141,10 +141,34 @@ static void the_field_of_the_flow_is_kept_and_goes(void **state)
 	read_flow(&h, text);
 	assert_kept("B: 1\r\n\r\n");
 	assert_int_equal(strlen(h.flow), HEADER_FLOW_MAX + 1);
-	read_flow(&h, "X-Tenant:\r\n red\r\n\r\n");
+	read_flow(&h, "X-Tenant:\r\n\r\n");
 	assert_kept("\r\n");
 	assert_true(h.flow_named);
 	assert_string_equal(h.flow, "");
+}
+
+/* Programs begin a new line where the value would make the first too long. */
+static void a_value_may_begin_in_a_later_line(void **state)
+{
+	(void)state;
+	struct header_in h;
+	read_flow(&h, "X-Tenant:\r\n red \r\nA: 1\r\n\r\n");
+	assert_kept("A: 1\r\n\r\n");
+	assert_string_equal(h.flow, "red");
+	read_flow(&h, "X-Tenant: \t\r\n \r\n\tred");
+	assert_string_equal(h.flow, "red");
+	read_flow(&h, "TLS-Required:\r\n No\r\nPriority:\r\n\tnon-urgent\r\nPrecedence: \r\n "
+		      "bulk\r\n\r\n");
+	assert_true(h.tls_waived && h.bulk && h.prioritised);
+	assert_int_equal(h.priority, -4);
+	assert_kept("TLS-Required:\r\n No\r\nPriority:\r\n\tnon-urgent\r\nPrecedence: \r\n "
+		    "bulk\r\n\r\n");
+	read_flow(&h, "TLS-Required:\r\nX: No\r\n No\r\n\r\n No\r\n");
+	assert_false(h.tls_waived);
+	read_flow(&h, "TLS-Required: Yes\r\n No\r\n\r\n");
+	assert_false(h.tls_waived);
+	read_flow(&h, "Received:\r\n a\r\nReceived:\r\nReceived:");
+	assert_int_equal(h.received, 3);
 }
 
 static void fields_that_are_missing_are_added_where_the_header_ends(void **state)
@@ -236,6 +260,7 @@ int main(void)
 		cmocka_unit_test(fields_that_are_to_go_leave_nothing),
 		cmocka_unit_test(a_long_line_of_a_field_that_goes_goes_with_it),
 		cmocka_unit_test(the_field_of_the_flow_is_kept_and_goes),
+		cmocka_unit_test(a_value_may_begin_in_a_later_line),
 		cmocka_unit_test(a_field_that_goes_is_missing),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
 		cmocka_unit_test(tls_required_says_no_or_nothing),
