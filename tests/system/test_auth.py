@@ -611,17 +611,72 @@ def _guessed_at(lab, sink, users, form):
     return relay.log_text()
 
 
-def test_fail2ban_finds_who_guesses(lab, sink, users):
-    folder = lab.folder("fail2ban")
-    log, rules = folder / "log", folder / "fail2ban"
-    log.write_text("".join(_guessed_at(lab, sink, users, form) for form in ("text", "json", "postfix")))
-    shutil.copytree(os.path.join(peers.root(), "etc", "fail2ban"), rules)
-    shutil.copy(os.path.join(REPOSITORY, "etc", "fail2ban", "sluice-auth.conf"), rules / "filter.d")
-    done = subprocess.run(
-        [peers.program("fail2ban-regex"), "-c", str(rules), "-o", "ip", str(log), "sluice-auth"],
+def _by_syslogd(line):
+    """Return a line of ours as syslogd's file has it that got it without its time, unless it is of Postfix's form."""
+    stamp = time.strftime("%b %e %H:%M:%S")
+    return line if " sluice/" in line else f"{stamp} host sluice[7]: {re.sub('^[-0-9T:.]+Z ', '', line)}"
+
+
+def _by_journal(line):
+    """Return a line of our standard error as fail2ban has it from the journal."""
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S')} host sluice[7]: {line}"
+
+
+def _found_by_fail2ban(lab, log, rule):
+    """Return what fail2ban-regex prints of a log with one of our filters."""
+    rules = lab.folder("fail2ban") / "rules"
+    if not rules.exists():
+        shutil.copytree(os.path.join(peers.root(), "etc", "fail2ban"), rules)
+        for name in ("sluice", "sluice-auth"):
+            shutil.copy(os.path.join(REPOSITORY, "etc", "fail2ban", f"{name}.conf"), rules / "filter.d")
+    return subprocess.run(
+        [peers.program("fail2ban-regex"), "-c", str(rules), "-o", "ip", str(log), rule],
         capture_output=True, text=True, timeout=60, check=False,
     )
+
+
+def test_fail2ban_finds_who_guesses(lab, sink, users):
+    """In a file of ours, in one of syslogd's and in the journal, in each form."""
+    log = lab.folder("fail2ban") / "log"
+    forms = {form: _guessed_at(lab, sink, users, form) for form in ("text", "json", "postfix")}
+    log.write_text("".join(forms.values()))
+    done = _found_by_fail2ban(lab, log, "sluice-auth")
     assert done.stdout.split() == [LOOPBACK] * 12, done.stdout + done.stderr + log.read_text()
+    for way, kind in ((_by_syslogd, "file"), (_by_journal, "journal")):
+        for form, text in forms.items():
+            log.write_text("".join(map(way, text.splitlines(keepends=True))))
+            done = _found_by_fail2ban(lab, log, f"sluice-auth[logtype={kind}]")
+            assert done.stdout.split() == [LOOPBACK] * 4, (kind, form, done.stdout + done.stderr + log.read_text())
+
+
+def test_fail2ban_takes_no_other_programs_word(lab):
+    log = lab.folder("fail2ban") / "log"
+    said = "info auth session=a client=192.0.2.1 mechanism=PLAIN result=failed"
+    lines = (f"host sshd[7]: {said}", f"host sluice[7]: info queued from=<{said}>", f"host sluice[7]: {said} {said}")
+    log.write_text("".join(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {line}\n" for line in lines))
+    for kind in ("file", "journal"):
+        done = _found_by_fail2ban(lab, log, f"sluice-auth[logtype={kind}]")
+        assert done.stdout.split() == ["192.0.2.1"], (kind, done.stdout + done.stderr)
+
+
+def test_fail2ban_finds_refusals_in_the_journal(lab):
+    log = lab.folder("fail2ban") / "log"
+    relay = lab.relay(Config({"networks": ["10.0.0.0/8"]}).route_all_to(9), log_format="postfix", start=False)
+    relay.start_mute()
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<spam@from.test>", 250)
+        client.command("RCPT TO:<victim@to.test>", 550)
+    relay.stop()
+    log.write_text("".join(map(_by_journal, relay.log_text().splitlines(keepends=True))))
+    done = _found_by_fail2ban(lab, log, "sluice[logtype=journal]")
+    assert done.stdout.split() == [LOOPBACK], done.stdout + done.stderr + log.read_text()
+
+
+@pytest.mark.parametrize("name", ["sluice", "sluice-auth"])
+def test_fail2ban_reads_the_journal_of_our_unit(name):
+    with open(os.path.join(REPOSITORY, "etc", "fail2ban", f"{name}.conf"), encoding="ascii") as stream:
+        assert stream.read().partition("[Init]\n")[2].strip() == "journalmatch = _SYSTEMD_UNIT=sluice.service"
 
 
 def _finds(pid, secrets):
