@@ -281,7 +281,8 @@ static void add_port(struct conf_list *to, const char *address)
 {
 	char *with_port =
 		mem_printf(strchr(address, ':') && *address != '[' ? "[%s]:25" : "%s:25", address);
-	conf_list_add(to, with_port);
+	if (!conf_list_has(to, with_port))
+		conf_list_add(to, with_port);
 	free(with_port);
 }
 
@@ -293,7 +294,8 @@ static bool add_interface(const struct job *j, const char *word, struct conf_lis
 	if (!all && !loopback) {
 		if (!strpbrk(word, "0123456789") ||
 		    strspn(word, "0123456789abcdef.:[]") != strlen(word)) {
-			buf_printf(why, "%s is a name: give its addresses", word);
+			buf_printf(why, "%s%s is a name: give its addresses",
+				   buf_len(why) > 0 ? "; " : "", word);
 			return false;
 		}
 		add_port(to, word);
@@ -369,19 +371,21 @@ static void put_found(struct job *j, const struct import *m, const struct conf_l
 	buf_puts(&j->section[m->kind], "\n");
 }
 
+/* Addresses beside a name that is left out are listened at; part of another list would be another policy. */
 static bool put_list(struct job *j, const struct import *m, const char *text, struct buf *why)
 {
 	struct conf_list list = {0};
 	char *copy = mem_strdup(text), *at = copy;
-	bool ok = true;
-	for (char *word; ok && (word = next_word(&at));)
-		ok = take_word(j, m, word, &list, why);
+	bool whole = true, partial = m->form == FORM_listener;
+	for (char *word; (whole || partial) && (word = next_word(&at));)
+		whole &= take_word(j, m, word, &list, why);
+	bool some = partial && list.n > 0;
 	/* An empty list is one: without it our default would let own networks relay. */
-	if (ok && (list.n > 0 || m->form != FORM_listener))
+	if (some || (whole && !partial))
 		put_found(j, m, &list);
 	conf_list_free(&list);
 	free(copy);
-	return ok;
+	return whole || some;
 }
 
 /* --- all of it */
@@ -438,6 +442,9 @@ static void import_one(struct job *j, int i)
 	} else if (s && put_setting(j, m, buf_cstr(&value), &why)) {
 		j->done[i] = true;
 		note_otherwise(j, m, s, buf_cstr(&value));
+		if (buf_len(&why) > 0)
+			add_note(j, "%s:%d: %s = %s: left out in part: %s", j->file, s->line,
+				 s->name, s->value, buf_cstr(&why));
 	} else if (s) {
 		leave_out(j, s, buf_cstr(&why));
 	} else if (m->unset && !is_before(j->named, i) &&
@@ -542,6 +549,53 @@ static void note_service(void *context, int line, const char *text)
 	add_note(context, "master.cf:%d: %s", line, text);
 }
 
+/* Postfix may have a default for such a name, and it is not known here. */
+static void note_unset(struct job *j)
+{
+	for (int i = 0; i < j->from->n; i++) {
+		const struct postfix_setting *s = &j->from->of[i];
+		struct buf names = {0};
+		if (s->taken)
+			postfix_conf_find_unset(j->from, s->value, &names);
+		if (buf_len(&names) > 0)
+			add_note(j,
+				 "%s:%d: %s = %s: main.cf does not say what this is:%s; it counts "
+				 "as nothing",
+				 j->file, s->line, s->name, s->value, buf_cstr(&names));
+		buf_fini(&names);
+	}
+}
+
+static bool read_seconds(const struct job *j, const char *text, int64_t *ms)
+{
+	struct buf value = {0}, ours = {0}, why = {0};
+	bool ok = postfix_conf_expand(j->from, text, &value);
+	put_time(&ours, buf_cstr(&value), 's');
+	ok = ok && conf_amount_parse(CONF_duration, buf_cstr(&ours), ms, &why);
+	buf_fini(&value);
+	buf_fini(&ours);
+	buf_fini(&why);
+	return ok;
+}
+
+/* Of a longest time that is below the shortest one Postfix makes nothing: the shortest is what it waits. */
+static void settle_backoff(struct job *j)
+{
+	static const char postfix_default[] = "4000s";
+	const struct postfix_setting *low = postfix_conf_find(j->from, "minimal_backoff_time"),
+				     *high = postfix_conf_find(j->from, "maximal_backoff_time");
+	int64_t shortest, longest;
+	if (!low || !read_seconds(j, low->value, &shortest) ||
+	    !read_seconds(j, high ? high->value : postfix_default, &longest) || longest >= shortest)
+		return;
+	add_note(j,
+		 "%s:%d: %s = %s: it is above maximal_backoff_time, %s, which is taken over as the "
+		 "same",
+		 j->file, low->line, low->name, low->value, high ? high->value : postfix_default);
+	postfix_conf_set(j->from, "maximal_backoff_time", low->value,
+			 high ? high->line : low->line);
+}
+
 static void read_master(struct job *j)
 {
 	const char *slash = strrchr(j->file, '/');
@@ -605,6 +659,7 @@ int cmd_import_postfix(int argc, char **argv)
 		fprintf(stderr, "sluice: %s: %s\n", j.file, strerror(errno));
 		return STATUS_REFUSED;
 	}
+	settle_backoff(&j);
 	for (int i = 0; i < IMPORTS; i++)
 		import_one(&j, i);
 	import_restrictions(&j);
@@ -612,6 +667,7 @@ int cmd_import_postfix(int argc, char **argv)
 	note_header(&j);
 	note_tables(&j);
 	note_source(&j);
+	note_unset(&j);
 	read_master(&j);
 	print_all(&j);
 	print_notes(&j);

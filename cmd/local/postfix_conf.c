@@ -23,18 +23,17 @@ static char *copy_trimmed(const char *text, size_t len)
 	return mem_strndup(text, len);
 }
 
-static void set_value(struct postfix_conf *c, char *name, char *value, int line)
+void postfix_conf_set(struct postfix_conf *c, const char *name, const char *value, int line)
 {
 	struct postfix_setting *s = postfix_conf_find(c, name);
+	char *own = mem_strdup(value); /* it may be a value of another setting, or of this one */
 	if (!s) {
 		c->of = mem_realloc(c->of, ((size_t)c->n + 1) * sizeof *c->of);
 		s = &c->of[c->n++];
-		*s = (struct postfix_setting){.name = name};
-	} else {
-		free(name);
-		free(s->value);
+		*s = (struct postfix_setting){.name = mem_strdup(name)};
 	}
-	s->value = value;
+	free(s->value);
+	s->value = own;
 	s->line = line;
 }
 
@@ -48,7 +47,10 @@ static void take_setting(struct postfix_conf *c, const struct buf *text, int lin
 		free(name);
 		return;
 	}
-	set_value(c, name, copy_trimmed(equals + 1, strlen(equals + 1)), line);
+	char *value = copy_trimmed(equals + 1, strlen(equals + 1));
+	postfix_conf_set(c, name, value, line);
+	free(value);
+	free(name);
 }
 
 static void read_lines(struct postfix_conf *c, FILE *in)
@@ -117,33 +119,63 @@ struct postfix_setting *postfix_conf_find(const struct postfix_conf *c, const ch
 	return NULL;
 }
 
-static void add_own_name(const struct postfix_conf *c, bool domain, struct buf *to)
+/* An expansion: where it goes, and where the names go, " $a $b", that nobody has set. */
+struct expansion {
+	const struct postfix_conf *from;
+	struct buf *to;
+	struct buf *unset; /* or NULL */
+	int depth;
+};
+
+static bool expand_value(struct expansion *, const char *value);
+
+static bool expand_deeper(struct expansion *e, const char *value)
 {
-	char host[256] = "localhost";
-	const struct postfix_setting *s = postfix_conf_find(c, "myhostname");
-	if (s && !strchr(s->value, '$'))
-		snprintf(host, sizeof host, "%s", s->value);
-	else
-		gethostname(host, sizeof host - 1);
-	const char *dot = strchr(host, '.');
-	buf_puts(to, domain ? (dot ? dot + 1 : "localdomain") : host);
+	if (e->depth == DEPTH_MAX)
+		return false;
+	e->depth++;
+	bool ok = expand_value(e, value);
+	e->depth--;
+	return ok;
 }
 
-static bool expand_value(const struct postfix_conf *, const char *value, struct buf *to, int depth);
-
-static bool add_value_of(const struct postfix_conf *c, const char *name, struct buf *to, int depth)
+/* The domain that myhostname ends with, where that does not end with the domain itself. */
+static bool expand_own_host(const struct expansion *e, struct buf *host)
 {
-	const struct postfix_setting *s = postfix_conf_find(c, name);
+	const struct postfix_setting *s = postfix_conf_find(e->from, "myhostname");
+	struct expansion of = {.from = e->from, .to = host, .depth = e->depth};
+	bool ok = s && !strstr(s->value, "mydomain") && expand_deeper(&of, s->value);
+	if (!ok)
+		buf_clear(host);
+	return ok;
+}
+
+static void add_own_name(const struct expansion *e, bool domain)
+{
+	char machine[256] = "localhost";
+	struct buf own = {0};
+	gethostname(machine, sizeof machine - 1);
+	const char *host = expand_own_host(e, &own) ? buf_cstr(&own) : machine;
+	const char *dot = strchr(host, '.');
+	buf_puts(e->to, domain ? (dot ? dot + 1 : "localdomain") : host);
+	buf_fini(&own);
+}
+
+static bool add_value_of(struct expansion *e, const char *name)
+{
+	const struct postfix_setting *s = postfix_conf_find(e->from, name);
 	if (s)
-		return depth < DEPTH_MAX && expand_value(c, s->value, to, depth + 1);
+		return expand_deeper(e, s->value);
 	if (strcmp(name, "myhostname") == 0 || strcmp(name, "myorigin") == 0)
-		add_own_name(c, false, to);
+		add_own_name(e, false);
 	else if (strcmp(name, "mydomain") == 0)
-		add_own_name(c, true, to);
+		add_own_name(e, true);
 	else if (strcmp(name, "config_directory") == 0)
-		buf_puts(to, "/etc/postfix");
+		buf_puts(e->to, "/etc/postfix");
 	else if (strcmp(name, "default_database_type") == 0)
-		buf_puts(to, "hash");
+		buf_puts(e->to, "hash");
+	else if (e->unset)
+		buf_printf(e->unset, " $%s", name);
 	return true;
 }
 
@@ -161,20 +193,20 @@ static const char *take_name(const char *at, char **name)
 	return at + len + (close != '\0');
 }
 
-static bool expand_value(const struct postfix_conf *c, const char *value, struct buf *to, int depth)
+static bool expand_value(struct expansion *e, const char *value)
 {
 	bool ok = true;
 	while (ok && *value) {
 		size_t plain = strcspn(value, "$");
-		buf_append(to, value, plain);
+		buf_append(e->to, value, plain);
 		value += plain;
 		if (*value == '$' && value[1] == '$') {
-			buf_puts(to, "$");
+			buf_puts(e->to, "$");
 			value += 2;
 		} else if (*value == '$') {
 			char *name = NULL;
 			value = take_name(value + 1, &name);
-			ok = value && add_value_of(c, name, to, depth);
+			ok = value && add_value_of(e, name);
 			free(name);
 		}
 	}
@@ -183,5 +215,12 @@ static bool expand_value(const struct postfix_conf *c, const char *value, struct
 
 bool postfix_conf_expand(const struct postfix_conf *c, const char *value, struct buf *to)
 {
-	return expand_value(c, value, to, 0);
+	return expand_value(&(struct expansion){.from = c, .to = to}, value);
+}
+
+void postfix_conf_find_unset(const struct postfix_conf *c, const char *value, struct buf *names)
+{
+	struct buf ignored = {0};
+	expand_value(&(struct expansion){.from = c, .to = &ignored, .unset = names}, value);
+	buf_fini(&ignored);
 }

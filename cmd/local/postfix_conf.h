@@ -33,7 +33,13 @@ void postfix_conf_free(struct postfix_conf **);
 
 struct postfix_setting *postfix_conf_find(const struct postfix_conf *, const char *name);
 
+void postfix_conf_set(struct postfix_conf *, const char *name, const char *value, int line);
+/* Pointers to settings are invalid afterwards. */
+
 bool postfix_conf_expand(const struct postfix_conf *, const char *value, struct buf *to);
 /* False: it holds an expression, like ${stress?{10}:{300}}, or goes in circles. */
+
+void postfix_conf_find_unset(const struct postfix_conf *, const char *value, struct buf *names);
+/* The names in it, " $a $b", that are expanded to nothing because nobody has set them. */
 
 #endif

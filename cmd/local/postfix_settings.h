@@ -210,6 +210,8 @@
 	X("smtp_generic_maps", "see sender_canonical, recipient_canonical and rewrite_header: "    \
 			       "all mail goes out by SMTP")                                        \
 	X("default_transport", "see the section route \"*\"")                                      \
+	X("defer_transports", "see dest suspend and flow suspend in sluice(8): mail waits until "  \
+			      "it is resumed")                                                     \
 	X("smtpd_restriction_classes", "there are no classes: name the tables themselves")         \
 	X("mynetworks_style", "see networks")                                                      \
 	X("myorigin", "addresses without a domain get hostname")                                   \

@@ -451,6 +451,56 @@ def test_what_is_written_is_a_configuration_whatever_main_cf_says(tmp_path, line
     assert (word in left) != line.split("\n")[0].endswith(same), left
 
 
+def test_the_addresses_beside_a_name_are_listened_at(tmp_path):
+    """All of inet_interfaces was left out for a name in it, and the relay listened where nobody looked."""
+    path = tmp_path / "main.cf"
+    path.write_text("myhostname = a.example.org\ninet_protocols = ipv4\ninet_interfaces = $myhostname, localhost, 127.0.0.1 192.0.2.7\n", encoding="utf-8")
+    text, left = convert(path)
+    assert settings_of(tmp_path / "sluice.conf", text)["listener.smtp.address"] == '{"127.0.0.1:25", "192.0.2.7:25"}'
+    assert "left out in part: a.example.org is a name" in left["inet_interfaces"]
+
+
+def test_a_name_that_nobody_sets_is_noted(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text("name = a\nmyhostname = $name.example.org\nsmtp_helo_name = x$missing.${name}$other\nrelayhost = [mail.$mydomain]\n", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["transport.smtp.helo"] == '"x.a"' and "main.cf does not say what this is: $missing $other;" in left["smtp_helo_name"]
+    # The domain is the one of this name, not of the machine that reads it.
+    assert settings["route.*.relay"] == '{"[mail.example.org]"}' and "myhostname" not in left
+
+
+def test_tables_by_proxymap_are_those_that_it_reads(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text(f"myhostname = a.example.org\ncanonical_maps = proxy:hash:{tmp_path}/names proxy:{tmp_path}/more\n"
+                    f"smtpd_client_restrictions = check_client_access proxy:cidr:{tmp_path}/nets, check_client_access proxy:hash:{tmp_path}/clients\n"
+                    "sender_canonical_maps = proxy:mysql:/etc/postfix/sql.cf\ndefer_transports = smtp\n", encoding="utf-8")
+    for name in ("names", "more", "nets", "clients"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    text, left = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["canonical"] == f'{{"{tmp_path}/names", "{tmp_path}/more"}}'
+    assert settings["client_access"] == f'{{"{tmp_path}/nets", "{tmp_path}/clients"}}'
+    assert "mysql:/etc/postfix/sql.cf is a kind of table" in left["sender_canonical_maps"]
+    assert "dest suspend" in left["defer_transports"]
+
+
+@pytest.mark.parametrize(("said", "maximal", "noted"), [
+    ("minimal_backoff_time = 2h", "2h", True),  # Postfix's default of the other is below that
+    ("minimal_backoff_time = 2000\nmaximal_backoff_time = ${low}\nlow = 1000s", "2000s", True),
+    ("minimal_backoff_time = 10m\nmaximal_backoff_time = 1h", "1h", False),
+    ("maximal_backoff_time = 1h", "1h", False),
+])
+def test_the_longest_wait_is_no_shorter_than_the_shortest(tmp_path, said, maximal, noted):
+    """Postfix takes the shortest then; check refused what was written."""
+    path = tmp_path / "main.cf"
+    path.write_text(f"myhostname = a.example.org\n{said}\n", encoding="utf-8")
+    text, left = convert(path)
+    written = re.search(r"maximal_backoff_time = (\w+)", text.partition("# What")[0])
+    settings_of(tmp_path / "sluice.conf", text)
+    assert written[1] == maximal and ("minimal_backoff_time" in left) == noted
+
+
 OWN_TABLES = {
     "canonical": "ann@own.test ann.a@own.test\n@old.test @new.test\n",
     "sender": "low@own.test high@own.test\n",
