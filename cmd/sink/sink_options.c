@@ -122,15 +122,35 @@ static char *take_stage(char *text, enum sink_stage *stage)
 	return text;
 }
 
+/* An address has no colon behind letters alone, but where it is quoted or a literal. */
+static bool has_unknown_stage(const char *pattern)
+{
+	size_t len = strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	return pattern[len] == ':';
+}
+
+/* "<>" is the null sender, whose address is empty, and "<a@b.example>" is a@b.example. */
+static char *without_brackets(char *pattern)
+{
+	size_t len = strlen(pattern);
+	if (len < 2 || *pattern != '<' || pattern[len - 1] != '>')
+		return pattern;
+	pattern[len - 1] = '\0';
+	return pattern + 1;
+}
+
 static void parse_refuse(const struct options *o, char *text, struct sink_options *to)
 {
 	struct sink_refusal r = {.stage = SINK_RCPT};
-	r.pattern = take_stage(text, &r.stage);
+	char *pattern = take_stage(text, &r.stage);
+	if (has_unknown_stage(pattern))
+		options_wrong(o, "--refuse %s: a stage is mail, rcpt or end", text);
 	char *equals = strrchr(text, '=');
-	if (!equals || equals == r.pattern)
+	if (!equals || equals == pattern)
 		options_wrong(o, "--refuse %s: it is PATTERN=CODE", text);
 	r.code = (int)options_number(o, "--refuse", equals + 1, 400, 599);
 	*equals = '\0';
+	r.pattern = without_brackets(pattern);
 	to->refusal = mem_realloc(to->refusal, (size_t)(to->nrefusal + 1) * sizeof *to->refusal);
 	to->refusal[to->nrefusal++] = r;
 }

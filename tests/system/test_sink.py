@@ -137,6 +137,16 @@ def test_421_after_so_many_messages_of_a_connection(lab):
     assert not relay.events("bounced") and len(sink.wait_messages(10)) == 10
 
 
+def test_the_null_sender_can_be_refused(lab):
+    sink = lab.own_sink("--refuse", "mail:<>=550", "--refuse", "<No@dest.test>=551", "--refuse", "*@[IPv6:*=552")
+    with _greeted(sink) as client:
+        client.command("MAIL FROM:<>", 550)
+        client.command("MAIL FROM:<a@from.test>", 250)
+        client.command("RCPT TO:<no@dest.test>", 551)
+        client.command("RCPT TO:<no@[IPv6:::1]>", 552)
+        client.command("RCPT TO:<yes@dest.test>", 250)
+
+
 @pytest.mark.parametrize("stage,code", (("mail", 421), ("mail", 451), ("rcpt", 452), ("end", 451)))
 def test_a_rate_has_its_reply_at_its_stage(lab, stage, code):
     sink = lab.own_sink("--rate", f"2/h={stage}:{code}")
@@ -188,7 +198,7 @@ def test_a_certificate_of_a_file_is_shown(lab):
 
 @pytest.mark.parametrize("words", (
     ["--certificate", "x"], ["--rate", "x"], ["--rate", "1/s=600"], ["--rate", "1/s=data:451"], ["--login", "ann"], ["--login", ":x"],
-    ["--greylist", "5"], ["--name", "a b"], ["--per-connection", "0"]))
+    ["--greylist", "5"], ["--name", "a b"], ["--per-connection", "0"], ["--refuse", "data:x@dest.test=550"]))
 def test_what_makes_no_sense_is_said(words):
     done = subprocess.run([binary(), "sink", *words], capture_output=True, timeout=60, check=False)
     assert done.returncode == 2 and done.stderr
