@@ -4,6 +4,7 @@
 #include "base/conf_note.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/stream.h"
 #include "base/thread.h"
 #include "smtpd/failures.h"
 #include "smtpd/milter/milter_health.h"
@@ -33,6 +34,7 @@ struct plan {
 		struct service *service;
 	} * of;
 	struct port *fresh; /* those that are not among the ports yet */
+	bool made_room;	    /* ports are gone that were in the way of these */
 };
 
 /* One that comes again counts the connections that it still has. */
@@ -61,11 +63,42 @@ static struct port *find_port(struct smtpd *s, const char *address)
 	return p;
 }
 
+static bool is_named(const struct conf *conf, const struct port *p)
+{
+	union address a;
+	for (int i = 0; i < conf->nlistener; i++)
+		for (int k = 0; k < conf->listener[i].address.n; k++)
+			if (listener_parse(conf->listener[i].address.item[k], &a) &&
+			    memcmp(&p->address, &a, sizeof a) == 0)
+				return true;
+	return false;
+}
+
+/* 127.0.0.1:25 and 0.0.0.0:25 exclude each other: of the one that is left out nothing may listen when the other
+ * begins to. Who else has such a socket would keep the address all the same. */
+static void make_room(struct smtpd *s, struct plan *plan, const struct conf *conf,
+		      const char *address)
+{
+	union address a;
+	int number = listener_parse(address, &a) ? address_port(&a) : 0;
+	for (struct port **link = &s->ports, *p; number != 0 && (p = *link);) {
+		if (!p->own || address_port(&p->address) != number || is_named(conf, p)) {
+			link = &p->next;
+			continue;
+		}
+		*link = p->next;
+		port_free(&p);
+		plan->made_room = true;
+	}
+}
+
 static struct port *get_port(struct smtpd *s, const char *address, struct plan *plan,
-			     struct inherited *inherited, struct buf *error)
+			     const struct conf *conf, struct inherited *inherited,
+			     struct buf *error)
 {
 	struct port *p = find_port(s, address);
 	if (!p) {
+		make_room(s, plan, conf, address);
 		p = port_new(address, s->nworker, inherited, error);
 		if (!p)
 			return NULL;
@@ -84,7 +117,7 @@ static bool plan_listener(struct smtpd *s, struct plan *plan, struct conf *conf,
 	struct service *service = service_new(conf, l, error);
 	bool ok = service != NULL;
 	for (int i = 0; ok && i < l->address.n; i++) {
-		struct port *p = get_port(s, l->address.item[i], plan, inherited, error);
+		struct port *p = get_port(s, l->address.item[i], plan, conf, inherited, error);
 		ok = p != NULL;
 		if (!ok)
 			break;
@@ -197,8 +230,9 @@ static void tell_of_filters(const struct conf *old, const struct conf *new)
 	}
 }
 
+/* False: made_room says whether something that was listened on is gone. */
 static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inherited,
-		      struct buf *error)
+		      bool *made_room, struct buf *error)
 {
 	struct plan plan = {0};
 	bool ok = true;
@@ -208,6 +242,7 @@ static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inhe
 		ok = plan_listener(s, &plan, conf, &conf->listener[i], inherited, error);
 	if (ok)
 		carry_out(s, &plan, conf);
+	*made_room = plan.made_room;
 	plan_fini(&plan);
 	return ok;
 }
@@ -215,8 +250,12 @@ static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inhe
 static bool adopt_conf(struct smtpd *s, struct conf *conf, struct inherited *inherited,
 		       struct buf *error)
 {
-	if (!listen_as(s, conf, inherited, error))
+	bool made_room;
+	if (!listen_as(s, conf, inherited, &made_room, error)) {
+		if (made_room)
+			listen_as(s, s->conf, NULL, &made_room, error);
 		return false;
+	}
 	tell_of_filters(s->conf, conf);
 	conf_unref(s->conf);
 	s->conf = conf_ref(conf);

@@ -175,6 +175,11 @@ static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct bu
 	return daemon;
 }
 
+void http_leave(struct http *h)
+{
+	close_now(h);
+}
+
 bool http_move(struct http *h, struct conf *conf, struct buf *error)
 {
 	close_now(h);

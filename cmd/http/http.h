@@ -46,6 +46,8 @@ struct http_asks {
 
 struct http *http_new(struct conf *, const struct http_asks *, int64_t started_ms);
 
+void http_leave(struct http *); /* listen nowhere, until http_move(): the address is free */
+
 bool http_move(struct http *, struct conf *, struct buf *error);
 /* Listen where conf->http says, or nowhere, from now on, and use these settings. All connections to
  * the old address are closed. False: nothing is listened on. */

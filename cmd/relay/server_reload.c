@@ -62,7 +62,7 @@ static bool move_log(const struct conf *old, const struct conf *new, struct buf 
 	return log_move(where, (enum log_format) new->log_format, says);
 }
 
-/* The page at the old address goes first: the new one may be the same port. */
+/* It leaves the old address first: the new one may be the same port. */
 static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
 {
 	if (strcmp(old->http, new->http) != 0)
@@ -71,16 +71,44 @@ static bool move_http(struct server *s, const struct conf *old, struct conf *new
 	return true;
 }
 
+/* A port that is a listener's now, at whatever address. */
+static bool is_port_of_listener(const struct conf *c, const char *where)
+{
+	const char *port = strrchr(where, ':');
+	for (int i = 0; port && i < c->nlistener; i++)
+		for (int k = 0; k < c->listener[i].address.n; k++) {
+			const char *other = strrchr(c->listener[i].address.item[k], ':');
+			if (other && strcmp(port, other) == 0)
+				return true;
+		}
+	return false;
+}
+
+/* The page goes first, since a listener may come to where it was, and comes last where a listener must have gone. */
+static bool move_listeners(struct server *s, struct conf *old, struct conf *new, struct buf *says)
+{
+	struct buf unused = {0};
+	bool last = strcmp(old->http, new->http) != 0 && is_port_of_listener(old, new->http);
+	if (last)
+		http_leave(s->http);
+	bool done = (last || move_http(s, old, new, says)) && smtpd_reload(s->smtpd, new, says);
+	if (last && done && !http_move(s->http, new, says)) {
+		smtpd_reload(s->smtpd, old, says);
+		done = false;
+	}
+	if (!done)
+		move_http(s, new, old, &unused);
+	buf_fini(&unused);
+	return done;
+}
+
 /* All steps that may fail, or none of them. */
 static bool move_all(struct server *s, struct conf *new, struct buf *says)
 {
 	struct conf *old = s->conf;
 	struct buf unused = {0};
 	bool log = certificate_watch_good(s->certificates, new, says) && move_log(old, new, says);
-	bool http = log && move_http(s, old, new, says);
-	bool done = http && smtpd_reload(s->smtpd, new, says);
-	if (log && !done)
-		move_http(s, new, old, &unused);
+	bool done = log && move_listeners(s, old, new, says);
 	if (log && !done)
 		move_log(new, old, &unused);
 	buf_fini(&unused);

@@ -122,6 +122,56 @@ def test_systemd_is_told_of_each_step(lab):
 # --- reload
 
 
+def _who_listens(port):
+    """Return "smtp" or "http", by who answers; else None."""
+    try:
+        with socket.create_connection((LOOPBACK, port), 60) as one:
+            one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            return "http" if one.recv(4) == b"HTTP" else "smtp"  # which greets, or complains
+    except OSError:
+        return None
+
+
+def _move(relay, http, **listeners):
+    """Reload with listeners and the page at these addresses, and return what the reload says."""
+    relay.config.settings["http"] = http
+    relay.config.listeners = {name: {"address": [address]} for name, address in listeners.items()}
+    relay.write_config()
+    return relay.command("reload")
+
+
+def test_one_reload_moves_listeners_and_the_page_to_where_others_were(lab):
+    """The page was refused a port that a listener left with the same reload."""
+    a, b, c = (free_port() for _ in range(3))
+    first, second, third = (f"{LOOPBACK}:{port}" for port in (a, b, c))
+    config = Config(listeners={"x": {"address": [first]}, "y": {"address": [second]}}, settings={"http": third})
+    relay = lab.relay(config)
+    for http, listeners, who in (
+        (third, {"x": second, "y": first}, ("smtp", "smtp", "http")),
+        (first, {"x": second}, ("http", "smtp", None)),
+        (first, {"x": second, "y": third}, ("http", "smtp", "smtp")),
+        (third, {"x": second, "y": first}, ("smtp", "smtp", "http")),
+        (f"0.0.0.0:{b}", {"y": first}, ("smtp", "http", None)),
+    ):
+        done = _move(relay, http, **listeners)
+        assert done.returncode == 0, (http, listeners, done.stderr)
+        assert tuple(map(_who_listens, (a, b, c))) == who, (http, listeners)
+
+
+def test_one_reload_widens_and_narrows_an_address(lab):
+    """127.0.0.1 and 0.0.0.0 of one port exclude each other: the former stays where the latter cannot be had with the rest."""
+    port = free_port()
+    relay = lab.relay(Config(listeners={"x": {"address": [f"{LOOPBACK}:{port}"]}}))
+    for address in ("0.0.0.0", LOOPBACK):
+        assert _move(relay, "", x=f"{address}:{port}").returncode == 0, relay.log_text()
+        assert _who_listens(port) == "smtp"
+    with listening(free_port()) as held:
+        for http, others in (("", {"y": f"{LOOPBACK}:{held.getsockname()[1]}"}), (f"{LOOPBACK}:{held.getsockname()[1]}", {})):
+            assert _move(relay, http, x=f"0.0.0.0:{port}", **others).returncode == 1
+            with relay.client("x") as client:
+                assert client.read_reply().code == 220
+
+
 def test_a_reload_opens_closes_and_keeps_listeners(lab):
     sink = lab.sink()
     config = Config(listeners={"stays": {}, "goes": {}, "renamed": {}}).route_all_to(sink.port)
