@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* A request: who asks, what for, and the head of what is replied. */
 #include "base/date.h"
+#include "base/mem.h"
 #include "cmd/http/http_ask.h"
 #include "cmd/http/http_host.h"
 #include "cmd/http/page_files.h"
@@ -9,12 +10,16 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Nothing from elsewhere, nothing in the page itself, and nobody's frame. */
 static const char policy[] =
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
 	"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static const char not_ours[] = "this is not my name\n";
 
 static enum MHD_Result send_reply(struct MHD_Connection *c, struct MHD_Response *r, unsigned status,
 				  const char *type)
@@ -157,10 +162,28 @@ size_t http_unescape(void *unused, struct MHD_Connection *c, char *text)
 }
 
 /* A request of HTTP/1.0 may have no Host; no browser sends one without. */
-static bool is_for_us(const struct http *h, struct MHD_Connection *c)
+static bool is_host_ours(const struct http *h, struct MHD_Connection *c)
 {
 	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 	return !host || http_host_is_ours(host, h->conf->own_name);
+}
+
+/* "http://HOST/PATH", as a proxy's client asks, has its host within it, and Host does not count (RFC 9112 3.2.2). */
+static enum MHD_Result begin_target(struct http_ask *a, const char *target)
+{
+	static const char scheme[] = "http://";
+	const struct http *h = a->http;
+	if (strncasecmp(target, scheme, sizeof scheme - 1) != 0)
+		return is_host_ours(h, a->connection)
+			       ? begin_request(a, target)
+			       : send_text(a->connection, MHD_HTTP_FORBIDDEN, not_ours);
+	target += sizeof scheme - 1;
+	size_t len = strcspn(target, "/");
+	char *host = mem_strndup(target, len);
+	bool ours = http_host_is_ours(host, h->conf->own_name);
+	free(host);
+	return ours ? begin_request(a, target[len] ? target + len : "/")
+		    : send_text(a->connection, MHD_HTTP_FORBIDDEN, not_ours);
 }
 
 /* The library calls at the head, at the end, and when a suspended connection is resumed. */
@@ -188,8 +211,7 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 		return send_answer(a);
 	if (a->state == ASK_WAITING)
 		return MHD_NO; /* dropped */
-	return is_for_us(h, c) ? begin_request(a, url)
-			       : send_text(c, MHD_HTTP_FORBIDDEN, "this is not my name\n");
+	return begin_target(a, url);
 }
 
 void http_completed(void *owner, struct MHD_Connection *c, void **state,

@@ -386,6 +386,19 @@ def test_only_our_own_names_are_answered(served):
             assert _ask(port, path, headers={"Host": host})[0] == 403, host
 
 
+def test_a_target_with_its_host_is_answered_by_that_host(served):
+    """As a proxy's client asks. It was a path that is not there; and Host does not count then."""
+    said = "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n"
+    for target, host, status in (
+        ("http://localhost/healthz", "localhost", 200), ("HTTP://relay.test:8025/healthz", "evil.test", 200), ("http://[::1]", "x", 200),
+        ("http://localhost/api/queue?limit=x", "localhost", 400), ("http://evil.test/healthz", "localhost", 403),
+        ("http:///healthz", "localhost", 403), ("http://localhost/nothing", "localhost", 404), ("/http://localhost/healthz", "localhost", 404),
+    ):
+        with socket.create_connection((LOOPBACK, served.http_port), timeout=60) as client:
+            client.sendall(said.format(target, host).encode())
+            assert int(client.makefile("rb").readline().split()[1]) == status, (target, host)
+
+
 def test_without_a_hostname_the_name_of_the_machine_is_ours(lab):
     port = free_port()
     lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}", "hostname": ""}))
