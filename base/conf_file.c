@@ -4,6 +4,7 @@
 #include "base/conf_blank.h"
 #include "base/conf_scan.h"
 #include "base/conf_value.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/near.h"
 #include "base/utf8.h"
@@ -356,10 +357,10 @@ void conf_file_fini(struct conf_file *f)
 	*f = (struct conf_file){0};
 }
 
-char *conf_file_text(const char *file, struct conf_faults *faults)
+/* Closes it, where it is not NULL; else errno says why. */
+static char *read_text(FILE *in, const char *file, struct conf_faults *faults)
 {
 	struct buf text = {0};
-	FILE *in = fopen(file, "re");
 	size_t n = 1;
 	while (in && n > 0) {
 		n = fread(buf_reserve(&text, 1 << 16), 1, 1 << 16, in);
@@ -382,4 +383,14 @@ char *conf_file_text(const char *file, struct conf_faults *faults)
 		return NULL;
 	}
 	return bytes;
+}
+
+char *conf_file_text(const char *file, struct conf_faults *faults)
+{
+	return read_text(fopen(file, "re"), file, faults);
+}
+
+char *conf_file_named_text(const char *file, struct conf_faults *faults)
+{
+	return read_text(file_open(file), file, faults);
 }

@@ -44,6 +44,9 @@ void conf_file_parse(struct conf_file *, const char *text, const char *file,
 void conf_file_fini(struct conf_file *);
 
 char *conf_file_text(const char *file, struct conf_faults *);
-/* All of a file, NUL behind; NULL when it can't be read, or holds a NUL. */
+/* All of a file, NUL behind; NULL when it can't be read, or holds a NUL. A pipe, as of a shell, is read to its end. */
+
+char *conf_file_named_text(const char *file, struct conf_faults *);
+/* The same of a file that a configuration names: a named pipe, to which nobody may ever write, can't be read. */
 
 #endif

@@ -30,7 +30,7 @@ static void read_file(struct conf_file *to, const char *file, struct conf_faults
 		[CONF_KIND_GLOBAL] = &nothing,
 		[CONF_KIND_PROVIDER] = &conf_sections[CONF_KIND_PROVIDER],
 	};
-	char *text = conf_file_text(file, faults);
+	char *text = conf_file_named_text(file, faults);
 	if (text)
 		conf_file_parse(to, text, file, sections, CONF_KINDS, faults);
 	free(text);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PIECE = 64 << 10 };
@@ -24,6 +25,27 @@ bool file_read(int fd, size_t most, struct buf *to)
 			return false;
 		}
 	}
+}
+
+/* The descriptor would say that there is nothing to read yet, and never that there will be nothing. */
+static bool is_pipe(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+		return false;
+	errno = EINVAL;
+	return true;
+}
+
+FILE *file_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	FILE *from = fd >= 0 && !is_pipe(fd) ? fdopen(fd, "r") : NULL;
+	int saved = errno;
+	if (fd >= 0 && !from)
+		close(fd);
+	errno = saved;
+	return from;
 }
 
 bool file_read_line(const char *path, char *line, size_t size, struct buf *why)

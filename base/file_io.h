@@ -11,6 +11,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+FILE *file_open(const char *path);
+/* To read it. NULL: errno; a named pipe is not waited for until somebody writes to it: EINVAL. */
 
 bool file_read(int fd, size_t most, struct buf *to);
 /* Append all that is left of the file. More than `most` bytes: EFBIG, with some of them appended. */

@@ -204,7 +204,7 @@ void table_text_read(struct table_text *t, const char *file, const struct table_
 {
 	struct reader r = {
 		.to = t, .file = file, .form = form, .context = context, .faults = faults};
-	*t = (struct table_text){.text = conf_file_text(file, faults)};
+	*t = (struct table_text){.text = conf_file_named_text(file, faults)};
 	for (char *line = t->text, *end; line; line = end ? end + 1 : NULL) {
 		end = strchr(line, '\n');
 		if (end)

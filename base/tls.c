@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls.h"
 
+#include "base/file_io.h"
 #include "base/tls_groups.h"
 #include "base/tls_keys.h"
 
@@ -106,13 +107,24 @@ static int go_on_whatever(int good, X509_STORE_CTX *chain)
 	return 1;
 }
 
+/* OpenSSL would wait for somebody who writes to a named pipe. */
+static bool can_be_read(const char *file)
+{
+	FILE *from = file_open(file);
+	if (from)
+		fclose(from);
+	else
+		ERR_raise(ERR_LIB_SYS, errno);
+	return from != NULL;
+}
+
 bool tls_ask_client(SSL_CTX *c, const char *ca, struct buf *error)
 {
 	ERR_clear_error();
 	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, go_on_whatever);
 	if (!*ca)
 		return true;
-	STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
+	STACK_OF(X509_NAME) *names = can_be_read(ca) ? SSL_load_client_CA_file(ca) : NULL;
 	if (!names || SSL_CTX_load_verify_file(c, ca) != 1) {
 		put_error(error, "client_ca", ca);
 		sk_X509_NAME_pop_free(names, X509_NAME_free);

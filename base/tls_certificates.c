@@ -2,6 +2,7 @@
 #include "base/tls_certificates.h"
 
 #include "base/date.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/tls.h"
 #include "base/tls_keys.h"
@@ -159,7 +160,7 @@ static bool read_ocsp(struct shown *it, const char *certificate, struct buf *err
 {
 	char *file = tls_certificate_ocsp(certificate);
 	unsigned char bytes[OCSP_MAX];
-	FILE *from = fopen(file, "re");
+	FILE *from = file_open(file);
 	size_t len = from ? fread(bytes, 1, sizeof bytes, from) : 0;
 	const unsigned char *at = bytes;
 	OCSP_RESPONSE *answer = len > 0 ? d2i_OCSP_RESPONSE(NULL, &at, (long)len) : NULL;
@@ -315,7 +316,7 @@ bool tls_certificates_ask_client(SSL_CTX *first, const char *ca, struct buf *err
 
 bool tls_certificate_ends(const char *file, int64_t *wall_ms)
 {
-	FILE *from = fopen(file, "re");
+	FILE *from = file_open(file);
 	X509 *own = from ? PEM_read_X509_AUX(from, NULL, NULL, NULL) : NULL;
 	if (own)
 		*wall_ms = to_wall_ms(X509_get0_notAfter(own));
@@ -330,7 +331,7 @@ bool tls_certificate_has_others_ocsp(const char *file)
 {
 	struct buf unread = {0};
 	struct shown it = {0};
-	FILE *from = fopen(file, "re");
+	FILE *from = file_open(file);
 	it.own = from ? PEM_read_X509_AUX(from, NULL, NULL, NULL) : NULL;
 	bool others = it.own && read_ocsp(&it, file, &unread) && it.ocsp && it.ocsp_until_ms == 0;
 	if (from)

@@ -91,7 +91,7 @@ static bool pem_init(struct pem *pem, const char *file)
 {
 	*pem = (struct pem){0};
 	at_keys = true;
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe is none */
 	bool ok = read_all(fd, pem);
 	if (!ok)
 		ERR_raise(ERR_LIB_SYS, errno);

@@ -2,6 +2,7 @@
 #include "base/tls_verify.h"
 
 #include "base/address.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@ struct tls_authorities {
 static bool add_file(struct tls_authorities *a, const char *file, struct buf *error)
 {
 	X509 *one;
-	FILE *from = fopen(file, "re");
+	FILE *from = file_open(file);
 	if (!from) {
 		buf_printf(error, "%s: %s", file, strerror(errno));
 		return false;

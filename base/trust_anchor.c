@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/trust_anchor.h"
 
+#include "base/file_io.h"
+
 #include <errno.h>
 #include <ldns/ldns.h>
 #include <stdio.h>
@@ -58,7 +60,7 @@ static bool read_records(struct trust_anchor *t, FILE *stream, const char *file,
 
 bool trust_anchor_read(struct trust_anchor *t, const char *file, struct buf *why)
 {
-	FILE *stream = fopen(file, "re");
+	FILE *stream = file_open(file);
 	*t = (struct trust_anchor){.n = 0};
 	if (!stream) {
 		buf_printf(why, "%s: %s", file, strerror(errno));

@@ -417,6 +417,42 @@ def test_what_is_told_goes_to_no_socket_where_an_output_is_closed(lab):
     assert not relay.events("reject")
 
 
+@pytest.mark.parametrize("setting", ["certificate", "key", "client_ca", "ca", "client_key", "dkim", "trust_anchor", "aliases", "flows", "users"])
+def test_no_named_pipe_is_waited_for(lab, setting):
+    """check, and a reload of the relay, waited until somebody wrote to it."""
+    certificate, key = lab.certificates.host("relay.test")
+    relay = lab.relay(Config().route_all_to(9))
+    pipe = os.path.join(relay.folder, "pipe")
+    os.mkfifo(pipe)
+    config, listener = relay.config, relay.config.listeners["smtp"]
+    tls = {"tls": "optional", "certificate": certificate, "key": key}
+    if setting in ("certificate", "key", "client_ca"):
+        listener |= tls | {setting: pipe}
+    elif setting == "client_key":
+        config.transports["smtp"] = {"client_certificate": certificate, "client_key": pipe}
+    elif setting == "users":
+        config.auth, listener["auth"] = {"file": pipe}, True
+    elif setting in ("aliases", "flows"):
+        config.settings[setting] = [pipe]
+    else:
+        config.extra = {"ca": f'tls {{ ca = "{pipe}" }}', "dkim": f'dkim "a.test" {{ selector = "s" key = "{pipe}" }}',
+                        "trust_anchor": f'dns {{ trust_anchor = "{pipe}" }}'}[setting]
+    if setting == "trust_anchor":
+        config.dns = {}
+    relay.write_config()
+    for command in ("check", "reload"):
+        done = relay.command(command)
+        assert done.returncode == REFUSED and pipe in done.stderr, (command, done.stderr)
+    assert relay.send().code == 250
+
+
+def test_a_configuration_may_come_from_a_shells_pipe(lab):
+    relay = lab.relay(start=False)
+    with open(relay.config_path, encoding="utf-8") as stream:
+        done = subprocess.run([binary(), "check", "-c", "/dev/stdin"], input=stream.read(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == DONE, done.stderr
+
+
 # --- queue
 
 
