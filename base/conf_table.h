@@ -416,7 +416,7 @@
 	P(number, message_recipient_minimum, "10", 1, 1000000, RELOAD, "",                         \
 	  "Recipients that each message may have in work, whatever the other limits.")       \
 	P(number, router_concurrency_limit, "1000", 1, 1000000, RELOAD, "",                        \
-	  "Next hops that are looked up at once.")                                                 \
+	  "Next hops that are looked up at once. One that has had no answer for a second is not counted, as long as no more than 20 times as many are like that: domains whose name servers are silent do not hold up others.") \
 	P(number, max_message_concurrency, "10", 1, 1000000, RELOAD, "",                           \
 	  "Look-ups, and connections, that one message may always have at once.")      \
 	P(number, scale_max_concurrency, "10", 0, 1000000, RELOAD, "",                             \

@@ -22,10 +22,12 @@ struct question {
 	struct channel_query query;
 	struct validation validation;
 	UT_hash_handle hh;
-	struct list link; /* in one of the three lists of struct questions */
+	struct list link; /* in one of the lists of struct questions */
 	struct questions *all;
 	struct list askers;
-	int64_t patience_ms;		/* when waiting for a place ends */
+	int64_t patience_ms; /* when waiting for a place ends */
+	int64_t asked_ms;
+	bool lags;			/* of those under way: it has no place */
 	enum query_edns edns;		/* of the packet under way */
 	int64_t ttl_ms;			/* of the CNAME records followed so far */
 	enum resolve_security security; /* likewise */
@@ -43,9 +45,10 @@ struct questions {
 	struct channel *channel;
 	struct dnssec *dnssec;
 	struct cache *cache;
-	struct question *table; /* those that others may join: waiting or asked */
-	struct list waiting, asked, answered;
-	int under_way;
+	struct question *table; /* those that others may join: all but those answered */
+	struct list waiting, asked, lagging, answered;
+	int nasked, nlagging;
+	struct timer tick; /* while some wait: when the next one lags, or has waited long enough */
 	int64_t patience_ms;
 	bool ending;
 };
@@ -79,7 +82,9 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 	all->cache = cache_new(QUESTION_CACHE_MAX);
 	list_init(&all->waiting);
 	list_init(&all->asked);
+	list_init(&all->lagging);
 	list_init(&all->answered);
+	timer_init(&all->tick, on_worked, all);
 	apply_conf(all, conf, NULL);
 	return all;
 }
@@ -97,6 +102,30 @@ static void settle_question(struct question *q, struct answer *answer)
 	move_to(&q->all->answered, q);
 }
 
+/* A packet is under way for it, or a validator has it. */
+static void begin_way(struct question *q)
+{
+	move_to(&q->all->asked, q);
+	q->asked_ms = q->all->loop->now_ms;
+	q->lags = false;
+	q->all->nasked++;
+}
+
+static void end_way(struct question *q)
+{
+	int *n = q->lags ? &q->all->nlagging : &q->all->nasked;
+	assert(*n > 0);
+	(*n)--;
+}
+
+static void let_lag(struct question *q)
+{
+	end_way(q);
+	q->lags = true;
+	q->all->nlagging++;
+	move_to(&q->all->lagging, q);
+}
+
 /* Send the packet for q->asking. The reply may come before this returns. */
 static void send_packet(struct question *q, enum query_edns edns)
 {
@@ -110,8 +139,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 		settle_question(q, answer_failed("the question cannot be asked"));
 		return;
 	}
-	move_to(&q->all->asked, q);
-	q->all->under_way++;
+	begin_way(q);
 	channel_send(q->all->channel, bytes, size, &q->query);
 	free(bytes);
 }
@@ -169,8 +197,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 		       size_t len)
 {
 	struct question *q = (struct question *)query;
-	assert(q->all->under_way > 0);
-	q->all->under_way--;
+	end_way(q);
 	if (q->all->ending)
 		return;
 	switch (event) {
@@ -212,8 +239,7 @@ static struct answer *make_bogus(const char *why)
 static void on_validated(struct validation *validation, const struct validator_reply *r)
 {
 	struct question *q = list_entry(validation, struct question, validation);
-	assert(q->all->under_way > 0);
-	q->all->under_way--;
+	end_way(q);
 	if (q->all->ending)
 		return;
 	if (r->event == CHANNEL_CLOSED) {
@@ -238,8 +264,7 @@ static void begin_question(struct question *q, enum dnssec_way way)
 		send_packet(q, dnssec_edns(q->all->dnssec));
 		return;
 	}
-	move_to(&q->all->asked, q);
-	q->all->under_way++;
+	begin_way(q);
 	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);
 }
 
@@ -262,14 +287,41 @@ static struct question *question_new(struct questions *all, const char *name, en
 	return q;
 }
 
+/* When the first of those that were asked is to lag; -1: none may. */
+static int64_t lags_in_ms(const struct questions *all)
+{
+	const struct list *link = list_first(&all->asked);
+	if (!link || all->nlagging >= QUESTION_LAGGING_MAX)
+		return -1;
+	int64_t left_ms = list_entry(link, struct question, link)->asked_ms + QUESTION_BRISK_MS -
+			  all->loop->now_ms;
+	return left_ms > 0 ? left_ms : 0;
+}
+
+static bool find_place(struct questions *all)
+{
+	while (all->nasked >= QUESTION_UNDER_WAY_MAX && lags_in_ms(all) == 0)
+		let_lag(list_entry(list_first(&all->asked), struct question, link));
+	return all->nasked < QUESTION_UNDER_WAY_MAX;
+}
+
+/* Nothing else need happen before others may be asked. */
+static void keep_ticking(struct questions *all)
+{
+	int64_t in_ms = lags_in_ms(all);
+	if (in_ms >= 0 && !list_empty(&all->waiting) && !timer_active(&all->tick))
+		loop_timer_in(all->loop, &all->tick, in_ms > 0 ? in_ms : QUESTION_BRISK_MS);
+}
+
 /* One more packet, when there is a place for it, and it is known whom to ask. */
 static void send_waiting(struct questions *all)
 {
 	struct list *link;
 	enum dnssec_way way;
-	while (all->under_way < QUESTION_UNDER_WAY_MAX && (link = list_first(&all->waiting)) &&
+	while ((link = list_first(&all->waiting)) && find_place(all) &&
 	       (way = dnssec_way(all->dnssec)) != DNSSEC_WAIT)
 		begin_question(list_entry(link, struct question, link), way);
+	keep_ticking(all);
 	while ((link = list_first(&all->waiting))) {
 		struct question *q = list_entry(link, struct question, link);
 		if (q->patience_ms > all->loop->now_ms)
@@ -399,9 +451,11 @@ void questions_free(struct questions **ap)
 	channel_free(&all->channel);
 	free_list(&all->waiting);
 	free_list(&all->asked);
+	free_list(&all->lagging);
 	free_list(&all->answered);
 	cache_free(&all->cache);
-	assert(!all->table && all->under_way == 0);
+	timer_stop(&all->loop->timers, &all->tick);
+	assert(!all->table && all->nasked == 0 && all->nlagging == 0);
 	free(all);
 	*ap = NULL;
 }

@@ -9,8 +9,11 @@
  * Replies are only recorded when they come; questions_work() then tells the askers, so that no
  * asker is called from within its own question_ask().
  *
- * STATES     waiting (no free place), asked (a packet is under way), answered (until the next
- *            questions_work()); each is a list.
+ * A question that has no answer for a second lags: it goes on, and its place is free for another. So names whose
+ * servers are silent hold up no others; what is under way without having a place is bounded by itself.
+ *
+ * STATES     waiting (no free place), asked (a packet is under way), lagging (likewise, without a place),
+ *            answered (until the next questions_work()); each is a list.
  * OWNERSHIP  An asker lies in its owner, who may withdraw it. The answer is lent for the call.
  * THREAD     dns.
  * ERRORS     ANSWER_FAILED. Who waits for a place longer than all attempts would have taken gets
@@ -27,6 +30,8 @@
 enum {
 	QUESTION_UNDER_WAY_MAX =
 		1000, /* packets at once: more would overrun the resolver's socket */
+	QUESTION_BRISK_MS = 1000,
+	QUESTION_LAGGING_MAX = 40000, /* of the 65,536 ids, which must differ */
 	QUESTION_CACHE_MAX = 50000,
 };
 

@@ -149,6 +149,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	n = mem_zalloc(sizeof *n);
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
+	list_init(&n->in_brisk);
 	n->tls = tls;
 	n->wish = wish;
 	n->open = open;
@@ -441,7 +442,7 @@ bool nexthop_leads_on(struct nexthop *n, const struct waiting_recipient *w, cons
 
 void nexthop_free(struct nexthop *n)
 {
-	assert(n->way.peers == 0 && n->nwaiting == 0);
+	assert(n->way.peers == 0 && n->nwaiting == 0 && list_empty(&n->in_brisk));
 	leave_site(n);
 	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);

@@ -32,11 +32,13 @@ struct nexthop {
 	struct qmgr *qmgr;
 	struct way way;		      /* to the site, once that is known */
 	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
-	struct message *asked_by;
-	bool open;		     /* no transport is named for such mail */
-	struct transport *elsewhere; /* known: its provider wants this one; or NULL */
-	bool by_mx;		     /* MTA-STS may say something of it */
-	bool overtaken;		     /* asking: there was a reload since */
+	struct message *asked_by;     /* asking, */
+	int64_t asked_ms;	      /* since when, steady clock, */
+	struct list in_brisk;	      /* and in the order of qmgr->brisk: in none where it lags */
+	bool open;		      /* no transport is named for such mail */
+	struct transport *elsewhere;  /* known: its provider wants this one; or NULL */
+	bool by_mx;		      /* MTA-STS may say something of it */
+	bool overtaken;		      /* asking: there was a reload since */
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
 	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;

@@ -197,7 +197,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);
 	destdb_init(&q->db, &q->sched, &thread);
 	message_init(q);
-	list_init(&q->to_route);
+	router_init(q);
 	list_init(&q->starved);
 	list_init(&q->unreported);
 	list_init(&q->releases);
@@ -235,7 +235,8 @@ void qmgr_thread_fini(struct qmgr *q)
 	verifier_drop(q);
 	flow_mail_drop_releases(q);
 	flow_tallies_fini(&q->tallies);
-	assert(list_empty(&q->unreported) && list_empty(&q->starved) && list_empty(&q->to_route));
+	assert(list_empty(&q->unreported) && list_empty(&q->starved));
+	router_fini(q);
 	verifier_fini(q);
 	door_fini(&q->door);
 	suppressed_fini(&q->suppressed);

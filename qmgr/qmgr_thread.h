@@ -34,10 +34,13 @@ struct qmgr {
 	struct door door;
 	struct suppressed suppressed;
 	struct verifier verifier;
-	int64_t lookups; /* of next hops under way */
-	bool router_due; /* one has ended: others may begin */
-	int64_t credit;	 /* given to the spool so far */
-	bool resting;	 /* nothing is given to connections any more */
+	struct list brisk;	  /* struct nexthop that are being looked up, by age, */
+	int64_t lookups;	  /* and their number; */
+	int64_t lagging;	  /* and of those that have waited long for their answers */
+	struct timer router_tick; /* one will lag */
+	bool router_due;	  /* one has ended, or lags: others may begin */
+	int64_t credit;		  /* given to the spool so far */
+	bool resting;		  /* nothing is given to connections any more */
 	struct report_rate reports;
 	struct list unreported; /* struct message whose report waits until others are stored */
 	struct list releases;	/* struct flow_release: flows that were resumed */

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BRISK_MS = 1000, LAGGING_SCALE = 20 };
+
 /* Where it names no transport but the default one, that of the flow carries it, whatever a provider wants. */
 const struct route *router_route(struct message *m, uint32_t recipient)
 {
@@ -55,6 +57,50 @@ static bool may_look_up(const struct message *m)
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	return share_allows(limits, m->lookups,
 			    limits->router_concurrency_limit - m->qmgr->lookups);
+}
+
+/* While somebody waits for a look-up. */
+static void keep_ticking(struct qmgr *q)
+{
+	const struct list *first = list_first(&q->brisk);
+	if (!first || list_empty(&q->to_route) || timer_active(&q->router_tick))
+		return;
+	int64_t since_ms = list_entry(first, struct nexthop, in_brisk)->asked_ms;
+	int64_t left_ms = since_ms + BRISK_MS - scheduler_now_ms(&q->sched);
+	loop_timer_in(q->sched.loop, &q->router_tick, left_ms > 0 ? left_ms : BRISK_MS);
+}
+
+static void on_tick(void *owner)
+{
+	struct qmgr *q = owner;
+	q->router_due = true;
+	q->db.thread.settle(q->db.thread.context);
+}
+
+static void begin_lookup(struct nexthop *n, const struct job *job, uint32_t recipient,
+			 const struct route *way)
+{
+	struct message *m = message_of_work(job->work);
+	struct qmgr *q = n->qmgr;
+	m->lookups++;
+	q->lookups++;
+	n->asked_ms = scheduler_now_ms(&q->sched);
+	list_append(&q->brisk, &n->in_brisk);
+	nexthop_ask(n, job, recipient, way);
+}
+
+/* Those that lag leave their places to others. */
+static void let_lag(struct qmgr *q)
+{
+	int64_t most = LAGGING_SCALE * q->sched.conf->queue.router_concurrency_limit;
+	int64_t before_ms = scheduler_now_ms(&q->sched) - BRISK_MS;
+	struct list *first;
+	while (q->lagging < most && (first = list_first(&q->brisk)) &&
+	       list_entry(first, struct nexthop, in_brisk)->asked_ms <= before_ms) {
+		list_remove(first);
+		q->lookups--;
+		q->lagging++;
+	}
 }
 
 /* Something of it has ended. May free it. */
@@ -153,9 +199,7 @@ static bool route_recipient(struct job *job, uint32_t recipient, const struct ro
 	if (n->lookup.asking == 0) {
 		if (!may_look_up(m))
 			return false;
-		m->lookups++;
-		m->qmgr->lookups++;
-		nexthop_ask(n, job, recipient, way);
+		begin_lookup(n, job, recipient, way);
 	}
 	nexthop_wait(n, job, recipient);
 	return true;
@@ -170,6 +214,7 @@ void router_add_by(struct job *job, uint32_t recipient, const struct route *way)
 	m->to_route[m->nto_route++] = (struct waiting_recipient){job, recipient};
 	if (list_empty(&m->in_router))
 		list_append(&m->qmgr->to_route, &m->in_router);
+	keep_ticking(m->qmgr);
 }
 
 void router_add(struct job *job, uint32_t recipient)
@@ -291,6 +336,7 @@ void router_run(struct qmgr *q)
 	if (!q->router_due)
 		return;
 	q->router_due = false;
+	let_lag(q);
 	int64_t limit = q->sched.conf->queue.router_concurrency_limit;
 	for (int turns = count_waiting(q); turns > 0 && q->lookups < limit; turns--) {
 		struct list *link = list_first(&q->to_route);
@@ -300,15 +346,19 @@ void router_run(struct qmgr *q)
 		list_append(&q->to_route, link);
 		run_message(list_entry(link, struct message, in_router));
 	}
+	keep_ticking(q);
 }
 
-/* A look-up that this message began has its answer. */
-static void end_lookup(struct message *m)
+/* The answer has come, or nobody wants that any more. */
+static void end_lookup(struct nexthop *n)
 {
-	assert(m->lookups > 0 && m->qmgr->lookups > 0);
-	m->lookups--;
-	m->qmgr->lookups--;
-	m->qmgr->router_due = true;
+	struct qmgr *q = n->qmgr;
+	int64_t *of = list_empty(&n->in_brisk) ? &q->lagging : &q->lookups;
+	assert(n->asked_by->lookups > 0 && *of > 0);
+	list_remove(&n->in_brisk);
+	n->asked_by->lookups--;
+	(*of)--;
+	q->router_due = true;
 }
 
 static bool is_led_on(struct nexthop *n, const struct waiting_recipient *w)
@@ -348,7 +398,7 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 {
 	struct waiting_recipient *waiting;
 	size_t nwaiting = nexthop_take_waiting(n, &waiting);
-	end_lookup(n->asked_by);
+	end_lookup(n);
 	for (size_t i = 0; i < nwaiting; i++)
 		let_go_of(n, &waiting[i], failure);
 	free(waiting);
@@ -379,7 +429,7 @@ void router_forget(struct nexthop *n)
 		leave_router(waiting[i].job);
 	free(waiting);
 	if (n->lookup.asking > 0)
-		end_lookup(n->asked_by);
+		end_lookup(n);
 }
 
 void router_drop(struct message *m)
@@ -387,4 +437,18 @@ void router_drop(struct message *m)
 	for (size_t i = m->to_route_first; i < m->nto_route; i++)
 		leave_router(m->to_route[i].job);
 	forget_recipients(m);
+}
+
+void router_init(struct qmgr *q)
+{
+	list_init(&q->to_route);
+	list_init(&q->brisk);
+	timer_init(&q->router_tick, on_tick, q);
+}
+
+void router_fini(struct qmgr *q)
+{
+	assert(list_empty(&q->to_route) && list_empty(&q->brisk));
+	assert(q->lookups == 0 && q->lagging == 0);
+	timer_stop(&q->sched.loop->timers, &q->router_tick);
 }

@@ -8,6 +8,9 @@
  *
  * So one message may have nearly all of them when nobody else wants any, and never holds up another.
  *
+ * A look-up that has no answer for a second lags: it goes on, but is not one of those any more, unless so many
+ * lag already that the name servers must be what is slow. So domains whose name servers are silent hold up no others.
+ *
  * OWNERSHIP  Each recipient in memory that has no entry yet: counted in job->routing, and in message->to_route
  *            or in the waiting of a next hop.
  * THREAD     qmgr.
@@ -40,6 +43,9 @@ void router_move(struct site *);
 
 bool router_may_move(const struct entry *); /* in flight */
 /* Another source may be had for its mail. */
+
+void router_init(struct qmgr *);
+void router_fini(struct qmgr *); /* nothing is looked up any more */
 
 void router_run(struct qmgr *);
 /* Begin the look-ups that are allowed now. */

@@ -415,6 +415,20 @@ static void more_questions_than_places_are_all_answered(void **state)
 	assert_in_range(failed, 0, 1000);
 }
 
+/* They have no answer for six seconds, and in turns what comes behind them would wait for more than the eight that it may. */
+static void names_whose_servers_are_silent_hold_up_no_others(void **state)
+{
+	(void)state;
+	char name[40];
+	for (int i = 0; i < 1400; i++) {
+		snprintf(name, sizeof name, "silent%d.test", i);
+		post(RESOLVE_HOST, name, false);
+	}
+	struct resolve *r = ask(RESOLVE_HOST, "mx1.own.test", false);
+	assert_string_equal(r->name, "mx1.own.test");
+	assert_null(r->failure);
+}
+
 static void what_still_waits_at_the_end_is_freed(void **state)
 {
 	(void)state;
@@ -450,6 +464,8 @@ int main(void)
 		TEST(in_a_laboratory_local_addresses_are_hosts),
 		TEST(what_is_under_way_at_a_reload_is_asked_again),
 		cmocka_unit_test_setup_teardown(more_questions_than_places_are_all_answered,
+						set_up_patient, tear_down),
+		cmocka_unit_test_setup_teardown(names_whose_servers_are_silent_hold_up_no_others,
 						set_up_patient, tear_down),
 		TEST(what_still_waits_at_the_end_is_freed),
 	};

@@ -66,8 +66,8 @@ static void ten_thousand_domains_do_not_hold_up_a_message_to_one(void **state)
 	begin("");
 	send_to_domains(1, 0, 10000);
 	assert_in_range(questions.n, 900, 920);
-	int before = questions.n;
 	pass_time(60000); /* no name server answers */
+	int before = questions.n;
 	send_mail(2, "x@quick.test");
 	assert_int_equal(questions.n, before + 1);
 	answer("quick.test", "10 mx.test 192.0.2.1");
@@ -76,6 +76,48 @@ static void ten_thousand_domains_do_not_hold_up_a_message_to_one(void **state)
 	done(given_at(0), VERDICT_SENT);
 	is_delivered(2, 1, VERDICT_SENT);
 	is_released(2);
+}
+
+static void look_ups_without_an_answer_for_a_second_leave_their_places_to_others(void **state)
+{
+	(void)state;
+	begin("queue { router_concurrency_limit = 20 }");
+	for (int i = 0; i < 70; i++)
+		send_to_domains((uint64_t)i + 1, i, 1);
+	send_mail(99, "x@quick.test");
+	assert_int_equal(questions.n, 20);
+	pass_time(999);
+	assert_int_equal(questions.n, 20);
+	for (int asked = 40; asked <= 60; asked += 20) {
+		pass_time(1000);
+		assert_int_equal(questions.n, asked);
+	}
+	assert_int_equal(asked_for("quick.test"), 0);
+	pass_time(1000);
+	assert_int_equal(asked_for("quick.test"), 1);
+	answer("quick.test", "10 mx.test 192.0.2.1");
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(99, 1, VERDICT_SENT);
+	is_released(99);
+	while (questions.n > 0)
+		answer_first();
+	assert_null(q->messages);
+	assert_int_equal(q->lookups, 0);
+	assert_int_equal(q->lagging, 0);
+}
+
+static void twenty_times_as_many_may_be_without_an_answer(void **state)
+{
+	(void)state;
+	begin("queue { router_concurrency_limit = 2 }");
+	for (int i = 0; i < 100; i++)
+		send_to_domains((uint64_t)i + 1, i, 1);
+	for (int i = 0; i < 60; i++)
+		pass_time(1000);
+	assert_int_equal(questions.n, 42);
+	answer_first();
+	assert_int_equal(questions.n, 42);
 }
 
 static void many_messages_to_many_domains_do_not_hold_up_one_to_one(void **state)
@@ -173,6 +215,8 @@ int main(void)
 		cmocka_unit_test(a_message_may_have_what_is_free_by_the_scale_factor),
 		TEST(one_message_has_ten_of_eleven_look_ups),
 		TEST(ten_thousand_domains_do_not_hold_up_a_message_to_one),
+		TEST(look_ups_without_an_answer_for_a_second_leave_their_places_to_others),
+		TEST(twenty_times_as_many_may_be_without_an_answer),
 		TEST(many_messages_to_many_domains_do_not_hold_up_one_to_one),
 		TEST(all_are_asked_for_in_the_end),
 		TEST(recipients_that_wait_for_a_look_up_go_with_a_message_that_is_cancelled),
