@@ -137,8 +137,7 @@ static void add_table(struct reading *r, enum restricted kind, const char *table
 static bool take_networks(struct reading *r, enum restricted kind, const char *whole,
 			  const char *argument)
 {
-	if (strncmp(argument, "proxy:", 6) == 0)
-		argument += 6;
+	argument = postfix_table_behind_proxy(argument);
 	if (kind != RESTRICTED_CLIENT || strncmp(argument, "cidr:/", 6) != 0)
 		return false;
 	add_table(r, kind, argument + 5);

@@ -22,12 +22,15 @@ static const char *text_of(const char *word)
 	return NULL;
 }
 
+const char *postfix_table_behind_proxy(const char *word)
+{
+	return strncmp(word, "proxy:", 6) == 0 ? word + 6 : word;
+}
+
 bool postfix_table_add(const char *word, bool may_ask, struct conf_list *to, struct buf *why)
 {
 	struct socketmap_name server;
-	if (strncmp(word, "proxy:", 6) ==
-	    0) /* another process reads it, for who may not or is in a jail */
-		word += 6;
+	word = postfix_table_behind_proxy(word);
 	const char *text = text_of(word);
 	if (text) {
 		conf_list_add(to, text);

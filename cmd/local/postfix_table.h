@@ -14,6 +14,9 @@
 #include "base/buf.h"
 #include "base/conf.h"
 
+const char *postfix_table_behind_proxy(const char *word);
+/* Without "proxy:", by which another process reads the table, for who may not or is in a jail. */
+
 bool postfix_table_add(const char *word, bool may_ask, struct conf_list *to, struct buf *why);
 /* may_ask: a server may have it. */
 
