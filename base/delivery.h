@@ -153,6 +153,7 @@ struct delivery {
 	int8_t priority;   /* of RFC 6710 */
 	int64_t by_ms;	   /* wall clock */
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
+	bool second; /* a host that goes before this one has served before: what this one can't do waits for that */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
 	struct content *content; /* a reference */
 	/* filled by the worker: */

@@ -139,13 +139,29 @@ static struct verdict *without_smtputf8(const struct delivery *d, const char *ho
 	return NULL;
 }
 
+/* Of what this host can't do: final, unless a host that goes before it may. RFC 6531 3.2. */
+static struct verdict *refuse_or_wait(const struct delivery *d, struct verdict *lacks)
+{
+	char dsn[sizeof lacks->dsn];
+	if (!d->second)
+		return lacks;
+	memcpy(dsn, lacks->dsn, sizeof dsn);
+	dsn[0] = '4';
+	struct verdict *waits =
+		verdict_printf(VERDICT_DEFERRED, 0, dsn, NULL,
+			       "%s; it waits for a host that goes before that one", lacks->text);
+	verdict_unref(lacks);
+	return waits;
+}
+
 struct verdict *envelope_out_rcpt_refusal(const struct delivery *d, uint32_t i,
 					  const struct capability *can, const char *host)
 {
 	if (can->smtputf8 || !has_eightbit(d->rcpt[i].address))
 		return NULL;
-	return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
-			      "%s does not offer SMTPUTF8, which this address needs", host);
+	return refuse_or_wait(
+		d, verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
+				  "%s does not offer SMTPUTF8, which this address needs", host));
 }
 
 struct verdict *envelope_out_refusal(const struct delivery *d, const struct capability *can,
@@ -159,7 +175,7 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 	}
 	struct verdict *international = can->smtputf8 ? NULL : without_smtputf8(d, host);
 	if (international)
-		return international;
+		return refuse_or_wait(d, international);
 	if (!keeps_to_time(d, can))
 		return verdict_printf(VERDICT_FAILED, 554, "5.4.7", NULL,
 				      can->deliverby ? "%s may take longer than is left of the "
@@ -172,14 +188,16 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 				      "%s cannot do CHUNKING at present, which this message needs",
 				      host);
 	if (d->body == BODY_BINARYMIME && !(can->chunking && can->binarymime))
-		return verdict_printf(VERDICT_FAILED, 554, "5.6.3", NULL,
-				      "%s does not offer BINARYMIME, which this message needs",
-				      host);
+		return refuse_or_wait(
+			d, verdict_printf(VERDICT_FAILED, 554, "5.6.3", NULL,
+					  "%s does not offer BINARYMIME, which this message needs",
+					  host));
 	if (can->size_max > 0 && d->content->size > can->size_max)
-		return verdict_printf(VERDICT_FAILED, 552, "5.3.4", NULL,
-				      "message of %" PRIu64 " bytes is above the limit of %" PRIu64
-				      " that %s announces",
-				      d->content->size, can->size_max, host);
+		return refuse_or_wait(d, verdict_printf(VERDICT_FAILED, 552, "5.3.4", NULL,
+							"message of %" PRIu64
+							" bytes is above the limit of %" PRIu64
+							" that %s announces",
+							d->content->size, can->size_max, host));
 	return NULL;
 }
 

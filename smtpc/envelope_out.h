@@ -14,7 +14,8 @@
 struct verdict *envelope_out_refusal(const struct delivery *, const struct capability *,
 				     const char *host);
 /* Why this host will not be asked at all: content above its SIZE or in a form it does not take, a sender or
- * header that needs SMTPUTF8, or an address that would not stay inside its command. NULL: go on. Otherwise a reference. */
+ * header that needs SMTPUTF8, or an address that would not stay inside its command. NULL: go on. Otherwise a reference.
+ * Of what a better host may do (delivery.second) the mail is put off. */
 
 struct verdict *envelope_out_rcpt_refusal(const struct delivery *, uint32_t i,
 					  const struct capability *, const char *host);

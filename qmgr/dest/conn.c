@@ -111,6 +111,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->by_ms = env->by_ms;
 	d->verification = w->verification;
 	d->content = content_ref(w->content);
+	d->second = site_prefers_other(site_of_queue(e->peer->queue), c->host);
 	d->ahead = conn_may_go_ahead(c, w->content);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const struct recipient *r = &env->rcpt[e->recipient[i]];

@@ -176,6 +176,9 @@ bool site_has_other(const struct site *, const struct host *);
 /* Another is in service and answers, of the same preference or, where backup_attempt_delay lets it be
  * tried beside this one, of a lesser. */
 
+bool site_prefers_other(const struct site *, const struct host *);
+/* One of a better preference has been ready before, though it may be out or busy now. */
+
 const struct site_host *site_host_of(const struct site *, const struct host *);
 /* The site's row of that host; NULL: the site has other hosts now. */
 

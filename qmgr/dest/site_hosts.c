@@ -81,6 +81,15 @@ static bool has_better(const struct site *s, const struct host *than)
 	return false;
 }
 
+bool site_prefers_other(const struct site *s, const struct host *than)
+{
+	const struct site_host *it = site_host_of(s, than);
+	for (int i = 0; it && i < s->nhost; i++)
+		if (s->hosts[i].preference < it->preference && s->hosts[i].host->proven)
+			return true;
+	return false;
+}
+
 bool site_keeps_back(const struct site *s, const struct host *h)
 {
 	return has_better(s, h) && !site_overflows(s);

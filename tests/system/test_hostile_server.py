@@ -620,6 +620,34 @@ def test_an_address_beyond_ascii_is_not_sent_to_a_server_that_does_not_know_it(l
     assert not any("\xfc" in line or "MAIL" in line for line in lines), lines
 
 
+def test_what_a_lesser_host_can_not_do_waits_for_a_better_one(lab):
+    """One that has served before; of one that never has, nobody knows that it could."""
+    able, unable = {"extensions": ("8BITMIME", "SMTPUTF8"), "size": 100000}, {"extensions": ("8BITMIME",), "size": 5000}
+    port, never = free_port(), free_port()
+    first, second = lab.sink(port=port, **able), lab.sink(**unable)
+    config = Config(queue={"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms"}).route_all_to(port, second.port)
+    config.routes["never.test"] = {"relay": [_hop(never), _hop(second.port)]}
+    relay = lab.relay(config)
+    relay.send(recipients=["usual@dest.test"])
+    first.wait_messages(1)
+    first.close()
+    wanting = {"grüße@dest.test": ("4.6.7", " SMTPUTF8", None), "large@dest.test": ("4.3.4", "", b"Subject: x\r\n\r\n" + b"x" * 70 + b"\r\n" * 5000)}
+    for to, (dsn, parameters, content) in wanting.items():
+        with relay.client() as client:
+            client.greet()
+            client.send_mail("", [to], content, mail_params=parameters)
+        relay.wait_event("deferred", to=to, dsn=dsn)
+        with relay.client() as client:
+            client.greet()
+            client.send_mail("", [to.replace("dest", "never")], content, mail_params=parameters)
+        relay.wait_event("bounced", to=to.replace("dest", "never"), dsn="5" + dsn[1:])
+    relay.send(recipients=["other@dest.test"])
+    second.wait_messages(1)
+    lab.sink(port=port, **able).wait_messages(2)
+    assert [one.recipients for one in second.messages] == [["other@dest.test"]]
+    assert not [one for one in relay.events("bounced") if "dest.test" in one["to"]]
+
+
 def test_what_was_announced_before_tls_is_forgotten(lab):
     context = lab.certificates.server_context("mx.test")
     before = injected([("send", b"220 go\r\n"), ("starttls", context)])[:-1]

@@ -120,6 +120,23 @@ static void smtputf8_is_never_sent_to_who_does_not_offer_it(void **state)
 	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.7");
 }
 
+static void what_a_better_host_may_do_waits_for_that(void **state)
+{
+	(void)state;
+	struct delivery *all[] = {mail("xxxxxx\r\n", TO("a@test")),
+				  mail("x\r\n", TO("\xc3\xbc@test")), mail("x\r\n", TO("a@test"))};
+	static const char *const dsn[] = {"4.3.4", "4.6.7", "4.6.7"};
+	greet("250-mx\r\n250-PIPELINING\r\n250 SIZE 4\r\n");
+	all[2]->sender = "\xc3\xbc@test";
+	for (int i = 0; i < 3; i++) {
+		all[i]->second = true;
+		give(all[i]);
+		hears("");
+		assert_string_equal(back()->rcpt[0].verdict->dsn, dsn[i]);
+		assert_verdict(taken, 0, VERDICT_DEFERRED, 0);
+	}
+}
+
 static void an_address_that_needs_smtputf8_costs_the_others_nothing(void **state)
 {
 	(void)state;
@@ -297,6 +314,7 @@ int main(void)
 		T(a_message_above_the_announced_size_is_not_sent),
 		T(a_size_of_nothing_is_no_limit_and_garbage_is_ignored),
 		T(smtputf8_is_never_sent_to_who_does_not_offer_it),
+		T(what_a_better_host_may_do_waits_for_that),
 		T(an_address_that_needs_smtputf8_costs_the_others_nothing),
 		T(an_address_that_needs_smtputf8_is_refused_whatever_comes_of_the_others),
 		T(nothing_that_leaves_its_command_is_sent),
