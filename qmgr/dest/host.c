@@ -39,7 +39,7 @@ static void log_state(const struct host *h, const char *state, const char *until
 	log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", state, "until", until, "limit",
 		  h->limit.n > 0 ? log_number(h->limit.n) : NULL, "failures",
 		  h->failures > 0 ? log_number(h->failures) : NULL, "reason",
-		  h->why ? h->why->text : NULL, "node", node, NULL);
+		  h->why ? log_reply(h->why->code, h->why->text) : NULL, "node", node, NULL);
 }
 
 static void keep_why(struct host *h, struct verdict *why, const char *name)
@@ -401,7 +401,8 @@ void host_confused(struct host *h, enum connection_mode next, struct verdict *wh
 		return; /* other connections find the same */
 	struct verdict *said = why ? host_called(why, name, "") : NULL;
 	log_event(LOG_LEVEL_WARNING, "host", "host", h->peer, "mode", host_mode_name(h->mode),
-		  "reason", said ? said->text : "it gave a reply too many", NULL);
+		  "reason", said ? log_reply(said->code, said->text) : "it gave a reply too many",
+		  NULL);
 	verdict_unref(said);
 }
 

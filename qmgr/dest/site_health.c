@@ -36,6 +36,12 @@ static const char *health_name(enum site_health health)
 	return names[health];
 }
 
+static const char *reason_text(const struct site *s)
+{
+	const struct verdict *v = s->health != SITE_ALIVE ? s->last_failure : NULL;
+	return v ? log_reply(v->code, v->text) : NULL;
+}
+
 static void site_health_move(struct site *s, enum site_health to)
 {
 	if (s->health == to)
@@ -46,7 +52,7 @@ static void site_health_move(struct site *s, enum site_health to)
 	s->parked.slice = 0;
 	log_event(LOG_LEVEL_INFO, "site", "site", s->name, "transport", s->queue.transport->title,
 		  "state", health_name(to), "window", log_number(s->window.concurrency), "reason",
-		  to != SITE_ALIVE && s->last_failure ? s->last_failure->text : NULL, NULL);
+		  reason_text(s), NULL);
 }
 
 static bool is_limited(const struct site *s)

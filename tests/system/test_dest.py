@@ -387,3 +387,14 @@ def test_a_new_name_in_ehlo_is_that_of_the_next_message(lab, where):
         sink.wait_messages(number)
     said = [line for session in sink.sessions for _, line in session.commands if line.startswith("EHLO")]
     assert said == ["EHLO one.test", "EHLO two.test"]
+
+
+@pytest.mark.parametrize("said", ["554 no service for you", "450 4.3.2 not at night", "554 5.7.1 [x] not wanted"])
+def test_events_of_hosts_and_sites_cite_the_whole_reply(lab, said):
+    """With its code, as events of deliveries do: 450 and 554 are told apart by nothing else."""
+    sink = lab.sink(Rule("connect", said))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.send()
+    for event, state in (("host", "out"), ("site", re.compile("out|dead"))):
+        reason = relay.wait_event(event, state=state)["reason"]
+        assert said in reason and reason.count(said[:4]) == 1, reason
