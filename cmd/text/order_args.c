@@ -127,11 +127,15 @@ bool order_args_on_nodes(const struct order_args *a, struct buf *error)
 bool order_args_parse(struct order_args *a, int argc, char **argv, const char *named,
 		      struct buf *error)
 {
-	bool verb = false; /* one was given */
+	bool verb = false;   /* one was given */
+	bool options = true; /* until "--", behind which a name may begin with a dash */
 	*a = (struct order_args){.verb = ORDER_LIST};
 	for (int i = 1; i < argc; i++) {
 		bool ok;
-		if (argv[i][0] == '-' && argv[i][1]) {
+		if (options && strcmp(argv[i], "--") == 0) {
+			options = false;
+			ok = true;
+		} else if (options && argv[i][0] == '-' && argv[i][1]) {
 			ok = take_option(a, argc, argv, &i);
 			if (!ok)
 				wrong_option(argv[i], error);

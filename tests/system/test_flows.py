@@ -2,9 +2,11 @@
 """Whose mail it is, and that nobody waits for what another has sent."""
 
 import json
+import os
 import pathlib
 import re
 import statistics
+import subprocess
 import threading
 import time
 
@@ -14,6 +16,7 @@ from lab import sasl
 from lab.config import Config
 from lab.load import Load
 from lab.net import longer, wait_until
+from lab.relay import binary
 from lab.sink import Rule
 from lab.spool import crc32c
 
@@ -237,6 +240,20 @@ def test_a_flow_is_one_in_all_its_spellings(lab, suspended, resumed):
         assert relay.command("queue", "list", "--flow", name).stdout.startswith(f"{message} ")
     assert relay.command("flow", "resume", resumed).returncode == 0
     relay.wait_event("sent", id=message)
+
+
+def test_behind_two_dashes_is_a_name(lab):
+    """As with every other command; two dashes were an option that there is not."""
+    environment = os.environ | {"SLUICE_CONF": lab.relay().config_path}
+
+    def done(*words):
+        return subprocess.run([binary(), *words], env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done("flow", "suspend", "--for", "1h", "--", "-odd").returncode == 0
+    assert done("dest", "--", "list").returncode == 0
+    (flow,) = (json.loads(line) for line in done("flow", "show", "--json", "--", "-odd").stdout.splitlines())
+    assert flow["flow"] == "-odd" and flow["suspended"]
+    assert done("flow", "resume", "-odd").returncode == 2
 
 
 def test_what_can_be_no_flow_is_not_said_to_be_suspended(lab):
