@@ -401,6 +401,7 @@ static void post_views(const struct node *n, const struct roster *roster)
 			count_queues(v);
 		if (n->doubts)
 			node_view_doubt(v, n->name);
+		node_view_waits(v, n->name);
 		loop_post(to[i], &v->note);
 	}
 }

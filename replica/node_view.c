@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/node_view.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "replica/roster.h"
 
@@ -41,6 +42,19 @@ void node_view_doubt(struct node_view *v, const char *node)
 	for (int i = 0; i < v->n; i++)
 		if (strcmp(v->node[i].name, node) == 0)
 			v->node[i].state = "doubt";
+}
+
+void node_view_waits(struct node_view *v, const char *node)
+{
+	for (int i = 0; i < v->n; i++)
+		if (strcmp(v->node[i].name, node) == 0)
+			return;
+	v->node = mem_realloc(v->node, (size_t)(v->n + 1) * sizeof *v->node);
+	v->node[v->n++] = (struct node_epoch){.name = mem_strdup(node),
+					      .state = "waiting",
+					      .since_ms = clock_up_ms(),
+					      .by = mem_strdup("-")};
+	qsort(v->node, (size_t)v->n, sizeof *v->node, by_name);
 }
 
 void node_view_keep(struct node_view **kept, struct node_view *next)

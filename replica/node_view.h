@@ -17,10 +17,11 @@ struct roster;
 
 struct node_epoch {
 	char *name;
-	const char *state; /* up, drained, adopting, adopted, retired; doubt: of this node only */
+	/* up, drained, adopting, adopted, retired; of this node only: doubt, waiting */
+	const char *state;
 	uint64_t epoch;
 	int64_t since_ms; /* up-clock: its row is as it is */
-	char *by;	  /* who has written so */
+	char *by;	  /* who has written so; "-": nobody yet */
 	unsigned number;
 };
 
@@ -34,6 +35,9 @@ struct node_view {
 
 struct node_view *node_view_new(const struct roster *);	    /* NULL: it can't be read now */
 void node_view_doubt(struct node_view *, const char *node); /* that one's state is "doubt" */
+
+void node_view_waits(struct node_view *, const char *node);
+/* One of which NATS says nothing, or nothing yet, has a row all the same: it is waiting. */
 
 void node_view_keep(struct node_view **kept, struct node_view *next);
 /* Takes the next one; what is not there leaves the rows of what is kept. */

@@ -176,3 +176,16 @@ def test_with_nats_away_what_it_said_last_is_listed(world):
     finally:
         nats.start()
     wait_until(lambda: "NATS" not in _list(relays["by-nats"])[1], 60, "NATS to be back")
+
+
+def test_a_node_that_waits_for_nats_is_listed(lab):
+    """The list was empty, as if there were no cluster."""
+    sink, nats = lab.sink(), Nats(lab.folder("nats"), servers=1)
+    lab.callback(nats.close)
+    relay = lab.relay(_config("alpha", sink, nats=nats), start=False)
+    relay.start(ready=lambda: relay.command("node", "list").returncode == 0)
+    said, lines = _list(relay)
+    assert (said["alpha"]["state"], said["alpha"]["queue"], said["alpha"]["by"]) == ("waiting", "waiting", "-")
+    assert "NATS" in lines and _sums(relay)[1] == "1"
+    nats.start()
+    wait_until(lambda: _list(relay)[0]["alpha"]["state"] == "up", 60, "its own epoch")
