@@ -22,6 +22,7 @@ uint8_t *query_build(const char *name, unsigned type, enum query_edns edns, uint
 		ldns_pkt_set_edns_do(pkt, true);
 		ldns_pkt_set_ad(pkt, true);
 	}
+	ldns_pkt_set_cd(pkt, edns == QUERY_EDNS_CD);
 	if (ldns_pkt2wire(&bytes, pkt, size) != LDNS_STATUS_OK)
 		bytes = NULL;
 	ldns_pkt_free(pkt);

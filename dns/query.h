@@ -19,6 +19,7 @@ enum query_edns {
 	QUERY_PLAIN,   /* no EDNS: for servers that choke on it */
 	QUERY_EDNS,    /* replies up to QUERY_EDNS_BYTES */
 	QUERY_EDNS_DO, /* the same, with signatures, and whether they were good (RFC 6840 5.7) */
+	QUERY_EDNS_CD, /* without, and whatever they say (RFC 4035 3.2.2) */
 };
 
 uint8_t *query_build(const char *name, unsigned type, enum query_edns, uint16_t id, size_t *size);

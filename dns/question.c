@@ -48,6 +48,7 @@ struct questions {
 	struct question *table; /* those that others may join: all but those answered */
 	struct list waiting, asked, lagging, answered;
 	int nasked, nlagging;
+	int nvalidating;   /* of both: those that validators have */
 	struct timer tick; /* while some wait: when the next one lags, or has waited long enough */
 	int64_t patience_ms;
 	bool ending;
@@ -181,6 +182,13 @@ static void on_answer(struct question *q, struct answer *a)
 	settle_question(q, a);
 }
 
+static void validate_question(struct question *q)
+{
+	begin_way(q);
+	q->all->nvalidating++;
+	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);
+}
+
 static void on_bytes(struct question *q, const void *bytes, size_t len)
 {
 	struct answer *a = answer_parse(bytes, len, q->asking, q->type);
@@ -200,6 +208,10 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 	end_way(q);
 	if (q->all->ending)
 		return;
+	if (q->edns == QUERY_EDNS_CD && (event == CHANNEL_REPLY || event == CHANNEL_FAILED)) {
+		validate_question(q);
+		return;
+	}
 	switch (event) {
 	case CHANNEL_REPLY:
 		if (dnssec_believes(q->all->dnssec))
@@ -240,6 +252,7 @@ static void on_validated(struct validation *validation, const struct validator_r
 {
 	struct question *q = list_entry(validation, struct question, validation);
 	end_way(q);
+	q->all->nvalidating--;
 	if (q->all->ending)
 		return;
 	if (r->event == CHANNEL_CLOSED) {
@@ -260,12 +273,12 @@ static void on_validated(struct validation *validation, const struct validator_r
 
 static void begin_question(struct question *q, enum dnssec_way way)
 {
-	if (way == DNSSEC_CHANNEL) {
+	if (way == DNSSEC_CHANNEL)
 		send_packet(q, dnssec_edns(q->all->dnssec));
-		return;
-	}
-	begin_way(q);
-	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);
+	else if (q->all->nvalidating >= QUESTION_UNSEEN_MAX)
+		send_packet(q, QUERY_EDNS_CD);
+	else
+		validate_question(q);
 }
 
 static struct question *question_new(struct questions *all, const char *name, enum answer_type type)
@@ -455,7 +468,7 @@ void questions_free(struct questions **ap)
 	free_list(&all->answered);
 	cache_free(&all->cache);
 	timer_stop(&all->loop->timers, &all->tick);
-	assert(!all->table && all->nasked == 0 && all->nlagging == 0);
+	assert(!all->table && all->nasked == 0 && all->nlagging == 0 && all->nvalidating == 0);
 	free(all);
 	*ap = NULL;
 }

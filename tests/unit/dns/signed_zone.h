@@ -3,7 +3,7 @@
  *	signed_zone_open(file)  makes the key, and writes it to the file as a trust anchor
  *	signed_zone_answer      for nameserver_start()
  *
- * Every name is in the root zone itself. What can't be changed while it is asked is
+ * Every name is in the root zone itself. There is no reply about names that begin with "silent". What can't be changed while it is asked is
  * set before: signed_zone says what becomes of the signatures.
  *
  * THREAD     signed_zone_answer(): the name server's. signed_zone: any.
@@ -121,7 +121,8 @@ static inline void signed_zone_edns(struct wire *w)
 static inline void signed_zone_answer(const struct nameserver_question *q, struct wire *w)
 {
 	enum signed_zone how = signed_zone;
-	if (how == SIGNED_ZONE_SILENT || (how == SIGNED_ZONE_NO_EDNS && q->room)) {
+	if (how == SIGNED_ZONE_SILENT || (how == SIGNED_ZONE_NO_EDNS && q->room) ||
+	    strncmp(q->name, "silent", 6) == 0) {
 		w->len = 0;
 		return;
 	}

@@ -319,6 +319,26 @@ static void an_end_while_proofs_are_made_frees_what_is_asked(void **state)
 	wait_for_answers(1); /* it asks nobody, and those before it have been begun */
 }
 
+/* They are more than libunbound has sockets for, and it goes on asking about them for long. A datagram may be lost among so many. */
+static void names_whose_servers_are_silent_keep_no_others_from_being_validated(void **state)
+{
+	(void)state;
+	enum { SILENT = 1000 };
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_GOOD, 1000);
+	assert_null(ask(RESOLVE_HOST, "mx.test")->failure);
+	for (int i = 0; i < SILENT; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "silent%d.test", i);
+		loop_post(dns_loop(dns), &resolve_new(RESOLVE_HOST, name, asker, NULL)->note);
+	}
+	wait_for_answers(1 + SILENT);
+	for (int i = 0; i < 2 && ask(RESOLVE_MX, "good.test")->failure; i++)
+		;
+	assert_string_equal(answer->name, "good.test");
+	assert_null(answer->failure);
+	assert_int_equal(answer->security, RESOLVE_SECURE);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -341,6 +361,7 @@ int main(void)
 		TEST(threads_that_validate_answer_each_question_once),
 		TEST(a_reload_while_proofs_are_made_loses_no_question),
 		TEST(an_end_while_proofs_are_made_frees_what_is_asked),
+		TEST(names_whose_servers_are_silent_keep_no_others_from_being_validated),
 	};
 	int fd = mkstemp(anchor);
 	if (fd < 0)
