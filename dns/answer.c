@@ -272,7 +272,8 @@ static const ldns_rr *first_of(const ldns_rr_list *list, ldns_rr_type type)
 }
 
 /* No records: how sure is that, and for how long. RFC 2308 2.2, 5. */
-static const char *read_absence(struct answer *a, const ldns_pkt *pkt, const char *name)
+static const char *read_absence(struct answer *a, const ldns_pkt *pkt, const char *name,
+				ldns_rr_type type)
 {
 	const ldns_rr_list *authority = ldns_pkt_authority(pkt);
 	const ldns_rr *soa = first_of(authority, LDNS_RR_TYPE_SOA);
@@ -291,7 +292,10 @@ static const char *read_absence(struct answer *a, const ldns_pkt *pkt, const cha
 		a->alias = mem_strdup(name);
 		return NULL;
 	}
-	/* A referral says nothing about the name: to take it for "no records" would bounce mail. */
+	/* Neither records of another name nor a referral say anything about this one: to take them for "no records" would
+	 * bounce mail. */
+	if (!nxdomain && first_of(ldns_pkt_answer(pkt), type))
+		return "the reply has records of another name";
 	if (!nxdomain && !ldns_pkt_aa(pkt) && first_of(authority, LDNS_RR_TYPE_NS))
 		return "a referral, not an answer";
 	a->ttl_ms = 0;
@@ -316,7 +320,7 @@ static const char *read_reply(struct answer *a, const ldns_pkt *pkt, const char 
 		why = collect_records(a, ldns_pkt_answer(pkt), name, type);
 	if (why || a->nrecord > 0)
 		return why;
-	return read_absence(a, pkt, name);
+	return read_absence(a, pkt, name, (ldns_rr_type)type);
 }
 
 struct answer *answer_parse(const void *bytes, size_t len, const char *name, enum answer_type type)

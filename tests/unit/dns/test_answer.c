@@ -62,8 +62,23 @@ static void a_record_of_another_owner_is_ignored(void **state)
 {
 	(void)state;
 	wire_reply(&w, 1, 0, "a.test", WIRE_A);
+	wire_address(&w, "b.test", 60, "192.0.2.2");
+	wire_address(&w, "a.test", 60, "192.0.2.1");
+	struct answer *a = parse("a.test", ANSWER_A);
+	assert_int_equal(a->nrecord, 1);
+	assert_int_equal(a->record[0].address.in.sin_addr.s_addr, inet_addr("192.0.2.1"));
+	answer_unref(a);
+}
+
+static void records_of_another_owner_alone_are_no_proof_of_absence(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "a.test", WIRE_A);
 	wire_address(&w, "b.test", 60, "192.0.2.1");
-	expect(ANSWER_NODATA, "a.test", ANSWER_A);
+	expect(ANSWER_FAILED, "a.test", ANSWER_A);
+	wire_reply(&w, 1, 0, "a.test", WIRE_MX);
+	wire_mx(&w, "b.test", 60, 10, "mx.test");
+	expect(ANSWER_FAILED, "a.test", ANSWER_MX);
 }
 
 static void a_reply_to_another_question_is_refused(void **state)
@@ -415,6 +430,7 @@ int main(void)
 		cmocka_unit_test(mx_records_come_out_by_preference),
 		cmocka_unit_test(addresses_of_the_other_family_are_not_taken),
 		cmocka_unit_test(a_record_of_another_owner_is_ignored),
+		cmocka_unit_test(records_of_another_owner_alone_are_no_proof_of_absence),
 		cmocka_unit_test(a_reply_to_another_question_is_refused),
 		cmocka_unit_test(a_question_sent_back_is_no_reply),
 		cmocka_unit_test(no_bytes_or_part_of_a_reply_fail),
