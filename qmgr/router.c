@@ -213,7 +213,9 @@ void router_add_by(struct job *job, uint32_t recipient, const struct route *way)
 	m->to_route = mem_room(m->to_route, m->nto_route, sizeof *m->to_route);
 	m->to_route[m->nto_route++] = (struct waiting_recipient){job, recipient};
 	if (list_empty(&m->in_router))
-		list_append(&m->qmgr->to_route, &m->in_router);
+		list_append(&m->work.flow->unrouted, &m->in_router);
+	if (list_empty(&m->work.flow->in_unrouted))
+		list_append(&m->qmgr->to_route, &m->work.flow->in_unrouted);
 	keep_ticking(m->qmgr);
 }
 
@@ -305,6 +307,8 @@ bool router_may_move(const struct entry *e)
 static void forget_recipients(struct message *m)
 {
 	list_remove(&m->in_router);
+	if (list_empty(&m->work.flow->unrouted))
+		list_remove(&m->work.flow->in_unrouted);
 	free(m->to_route);
 	m->to_route = NULL;
 	m->to_route_first = m->nto_route = 0;
@@ -322,30 +326,46 @@ static void run_message(struct message *m)
 	check_message(m);
 }
 
-static int count_waiting(const struct qmgr *q)
+static void give_turns(struct qmgr *q)
 {
-	int n = 0;
-	for (const struct list *link = q->to_route.next; link != &q->to_route; link = link->next)
-		n++;
-	return n;
+	list_each (link, next, &q->to_route) {
+		struct flow *f = list_entry(link, struct flow, in_unrouted);
+		f->turns = 0;
+		list_each (one, after, &f->unrouted)
+			f->turns++;
+	}
 }
 
-/* Who has had his turn goes to the end: with more messages than look-ups nobody is always the last. */
+static void move_to_end(struct list *list, struct list *link)
+{
+	list_remove(link);
+	list_append(list, link);
+}
+
+/* Who has had a turn goes to the end, of the flows and of the flow's messages: with more messages than look-ups nobody is always the
+ * last. Flow and message may be gone when it returns. */
+static void take_turn(struct flow *f, struct list *again, struct list *had)
+{
+	struct message *m = list_entry(list_first(&f->unrouted), struct message, in_router);
+	move_to_end(--f->turns > 0 ? again : had, &f->in_unrouted);
+	move_to_end(&f->unrouted, &m->in_router);
+	run_message(m);
+}
+
 void router_run(struct qmgr *q)
 {
+	struct list had, *link;
 	if (!q->router_due)
 		return;
 	q->router_due = false;
+	list_init(&had);
 	let_lag(q);
-	int64_t limit = q->sched.conf->queue.router_concurrency_limit;
-	for (int turns = count_waiting(q); turns > 0 && q->lookups < limit; turns--) {
-		struct list *link = list_first(&q->to_route);
-		if (!link)
-			return;
-		list_remove(link);
-		list_append(&q->to_route, link);
-		run_message(list_entry(link, struct message, in_router));
-	}
+	give_turns(q);
+	while (q->lookups < q->sched.conf->queue.router_concurrency_limit &&
+	       (link = list_first(&q->to_route)))
+		take_turn(list_entry(link, struct flow, in_unrouted), &q->to_route, &had);
+	while ((link = list_first(&had)))
+		move_to_end(&q->to_route, link);
 	keep_ticking(q);
 }
 

@@ -4,9 +4,10 @@
  * up waits with the others. Any other needs a look-up, of which so many are under way at once
  * (router_concurrency_limit): FINCH's workers. Whose recipient gets the next:
  *
- *	next_router_job:	the first message, by age, that share.h allows one more
+ *	next_router_job:	of the next flow the first message, by age, that share.h allows one more
  *
- * So one message may have nearly all of them when nobody else wants any, and never holds up another.
+ * So one message may have nearly all of them when nobody else wants any, and never holds up another; nor do the messages of
+ * one flow those of another.
  *
  * A look-up that has no answer for a second lags: it goes on, but is not one of those any more, unless so many
  * lag already that the name servers must be what is slow. So domains whose name servers are silent hold up no others.

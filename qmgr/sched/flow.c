@@ -16,6 +16,8 @@ static struct flow *flow_new(struct scheduler *sched, const char *name)
 	f->barred = flow_shares_rate(f); /* nothing is reserved yet */
 	list_init(&f->claims);
 	list_init(&f->backlogs);
+	list_init(&f->unrouted);
+	list_init(&f->in_unrouted);
 	HASH_ADD_KEYPTR(hh, sched->flows, f->name, strlen(f->name), f);
 	return f;
 }
@@ -35,6 +37,7 @@ struct flow *flow_join(struct scheduler *sched, const char *name)
 static void flow_free(struct flow *f)
 {
 	assert(list_empty(&f->claims) && list_empty(&f->backlogs) && f->unselected == 0);
+	assert(list_empty(&f->unrouted) && list_empty(&f->in_unrouted));
 	HASH_DEL(f->scheduler->flows, f);
 	if (f->scheduler->joined == f)
 		f->scheduler->joined = NULL;

@@ -84,7 +84,7 @@ static void look_ups_without_an_answer_for_a_second_leave_their_places_to_others
 	begin("queue { router_concurrency_limit = 20 }");
 	for (int i = 0; i < 70; i++)
 		send_to_domains((uint64_t)i + 1, i, 1);
-	send_mail(99, "x@quick.test");
+	arrive(mail(99, "", "x@quick.test"));
 	assert_int_equal(questions.n, 20);
 	pass_time(999);
 	assert_int_equal(questions.n, 20);
@@ -131,6 +131,36 @@ static void many_messages_to_many_domains_do_not_hold_up_one_to_one(void **state
 	for (int i = 0; i < 8; i++)
 		answer_first();
 	assert_int_equal(asked_for("quick.test"), 1); /* each of the others had one turn at most */
+}
+
+static void send_to_domain_as(uint64_t id, const char *sender, int domain)
+{
+	char to[40];
+	snprintf(to, sizeof to, "x@d%d.test", domain);
+	arrive(mail(id, sender, to));
+}
+
+/* The second of two has its turn behind one of the others. */
+static void many_messages_of_one_flow_hold_up_none_of_another(void **state)
+{
+	(void)state;
+	begin("queue { router_concurrency_limit = 2 }");
+	for (int i = 1; i <= 50; i++)
+		send_to_domain_as((uint64_t)i, "x@many.test", i);
+	send_to_domain_as(98, "x@few.test", 98);
+	send_to_domain_as(99, "x@few.test", 99);
+	assert_int_equal(questions.n, 2);
+	answer_first();
+	answer_first();
+	assert_int_equal(asked_for("d98.test"), 1);
+	answer_first();
+	answer_first();
+	assert_int_equal(asked_for("d99.test"), 1);
+	while (questions.n > 0) {
+		assert_true(questions.n <= 2);
+		answer_first();
+	}
+	assert_true(list_empty(&q->to_route));
 }
 
 static void all_are_asked_for_in_the_end(void **state)
@@ -218,6 +248,7 @@ int main(void)
 		TEST(look_ups_without_an_answer_for_a_second_leave_their_places_to_others),
 		TEST(twenty_times_as_many_may_be_without_an_answer),
 		TEST(many_messages_to_many_domains_do_not_hold_up_one_to_one),
+		TEST(many_messages_of_one_flow_hold_up_none_of_another),
 		TEST(all_are_asked_for_in_the_end),
 		TEST(recipients_that_wait_for_a_look_up_go_with_a_message_that_is_cancelled),
 		TEST(one_message_has_ten_of_eleven_connections),
