@@ -28,10 +28,9 @@ struct qmgr {
 	struct message *messages; /* by id */
 	struct nexthop *nexthops; /* by key */
 
-	struct few alike; /* messages with a recipient or few: message.c */
-	struct list
-		to_route; /* struct flow that have messages with recipients whose look-up has not begun */
-	struct list starved; /* struct message, unread, for which there is no room in memory */
+	struct few alike;     /* messages with a recipient or few: message.c */
+	struct list to_route; /* struct flow with messages whose look-ups have not begun */
+	struct list starved;  /* struct message, unread, for which there is no room in memory */
 	struct door door;
 	struct suppressed suppressed;
 	struct verifier verifier;

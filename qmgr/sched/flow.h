@@ -28,10 +28,10 @@ struct flow {
 	int64_t nowing;			  /* queues that remember it, though it has nothing there */
 	int64_t unselected;		  /* entries of its messages */
 	struct list claims;		  /* struct claim, one a transport */
-	struct list
-		unrouted; /* messages whose next hops are to be looked up; the queue manager's, */
-	struct list in_unrouted; /* and so is this: where flows that have some take turns, */
-	int64_t turns;		 /* of which it has so many left */
+
+	/* the queue manager's: messages whose next hops are to be looked up, and where such flows take turns */
+	struct list unrouted, in_unrouted;
+	int64_t turns; /* left */
 
 	/* flow_rate.h */
 	struct pace pace;
