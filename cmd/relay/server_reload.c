@@ -62,7 +62,7 @@ static bool move_log(const struct conf *old, const struct conf *new, struct buf 
 	return log_move(where, (enum log_format) new->log_format, says);
 }
 
-/* It leaves the old address first: the new one may be the same port. */
+/* The page leaves the old address first: the new one may be the same port. */
 static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
 {
 	if (strcmp(old->http, new->http) != 0)
