@@ -252,6 +252,7 @@ static void on_validated(struct validation *validation, const struct validator_r
 {
 	struct question *q = list_entry(validation, struct question, validation);
 	end_way(q);
+	assert(q->all->nvalidating > 0);
 	q->all->nvalidating--;
 	if (q->all->ending)
 		return;

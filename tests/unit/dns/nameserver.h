@@ -134,22 +134,37 @@ static inline void *nameserver_run(void *arg)
 	return NULL;
 }
 
+/* Both at one port, which the system chooses for the first of them: false where another program has it for the second. */
+static inline bool nameserver_bind(struct nameserver *s)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof a;
+	s->tcp = socket(AF_INET, SOCK_STREAM, 0);
+	s->udp = socket(AF_INET, SOCK_DGRAM, 0);
+	if (bind(s->tcp, (struct sockaddr *)&a, size) == 0 &&
+	    getsockname(s->tcp, (struct sockaddr *)&a, &size) == 0 &&
+	    bind(s->udp, (struct sockaddr *)&a, size) == 0) {
+		s->port = ntohs(a.sin_port);
+		return true;
+	}
+	close(s->udp);
+	close(s->tcp);
+	return false;
+}
+
 static inline bool nameserver_start(struct nameserver *s,
 				    void (*answer)(const struct nameserver_question *,
 						   struct wire *))
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof a;
+	enum { PORTS = 100 };
+	int tried = 0;
 	s->answer = answer;
 	pthread_mutex_init(&s->lock, NULL);
-	s->tcp = socket(AF_INET, SOCK_STREAM, 0);
-	s->udp = socket(AF_INET, SOCK_DGRAM, 0);
-	if (bind(s->tcp, (struct sockaddr *)&a, size) != 0 ||
-	    getsockname(s->tcp, (struct sockaddr *)&a, &size) != 0 || listen(s->tcp, 10) != 0 ||
-	    bind(s->udp, (struct sockaddr *)&a, size) != 0 || pipe(s->end) != 0)
-		return false;
-	s->port = ntohs(a.sin_port);
-	return pthread_create(&s->thread, NULL, nameserver_run, s) == 0;
+	while (!nameserver_bind(s))
+		if (++tried == PORTS)
+			return false;
+	return listen(s->tcp, 10) == 0 && pipe(s->end) == 0 &&
+	       pthread_create(&s->thread, NULL, nameserver_run, s) == 0;
 }
 
 static inline void nameserver_stop(struct nameserver *s)

@@ -74,6 +74,7 @@ static int set_up(void **state)
 	memset(&server, 0, sizeof server);
 	if (!nameserver_start(&server, signed_zone_answer))
 		return -1;
+	answers = 0;
 	asker = loop_new("asker", on_answer, NULL, NULL);
 	loop_start(asker);
 	return 0;
