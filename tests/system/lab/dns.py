@@ -77,13 +77,25 @@ class Nsd:
             stream.write(text)
 
     def start(self):
-        """Start the server and wait until it answers. Returns self."""
+        """Start the server and wait until it answers. Returns self.
+
+        Its port was its own before; a resolver's socket may have come to it since, for as long as a question takes.
+        """
+        wait_until(self._port_is_free, 60, f"UDP port {self.port} to be free")
         command = [peers.program("nsd"), "-d", "-c", self._path("nsd.conf")]
         self.process = Process(command, self._path("nsd.out"), cwd=self.folder)
         zone = next(iter(self.zones))
         wait_until(lambda: self._serial(zone) or not self.process.running(), 60, "NSD to answer")
         assert self.process.running(), self.report()
         return self
+
+    def _port_is_free(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as trial:
+            try:
+                trial.bind((self.address, self.port))
+            except OSError:
+                return False
+            return True
 
     def _serial(self, zone):
         try:
