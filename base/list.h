@@ -68,4 +68,11 @@ static inline void list_remove(struct list *link)
 	list_init(link);
 }
 
+/* To the end of that list, from whichever it is in, or none. */
+static inline void list_move(struct list *head, struct list *link)
+{
+	list_remove(link);
+	list_append(head, link);
+}
+
 #endif

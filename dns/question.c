@@ -90,23 +90,17 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 	return all;
 }
 
-static void move_to(struct list *list, struct question *q)
-{
-	list_remove(&q->link);
-	list_append(list, &q->link);
-}
-
 static void settle_question(struct question *q, struct answer *answer)
 {
 	assert(!q->answer);
 	q->answer = answer;
-	move_to(&q->all->answered, q);
+	list_move(&q->all->answered, &q->link);
 }
 
 /* A packet is under way for it, or a validator has it. */
 static void begin_way(struct question *q)
 {
-	move_to(&q->all->asked, q);
+	list_move(&q->all->asked, &q->link);
 	q->asked_ms = q->all->loop->now_ms;
 	q->lags = false;
 	q->all->nasked++;
@@ -124,7 +118,7 @@ static void let_lag(struct question *q)
 	end_way(q);
 	q->lags = true;
 	q->all->nlagging++;
-	move_to(&q->all->lagging, q);
+	list_move(&q->all->lagging, &q->link);
 }
 
 /* Send the packet for q->asking. The reply may come before this returns. */
@@ -148,7 +142,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 /* Not at once: whoever brings the answer may be in the midst of its work. */
 static void ask_again(struct question *q)
 {
-	move_to(&q->all->waiting, q);
+	list_move(&q->all->waiting, &q->link);
 }
 
 static bool ask_on(struct question *q, const struct answer *a)
@@ -365,7 +359,7 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 	}
 	HASH_ADD_KEYPTR(hh, all->table, q->key, q->keylen, q);
 	q->patience_ms = all->loop->now_ms + all->patience_ms;
-	move_to(&all->waiting, q);
+	list_move(&all->waiting, &q->link);
 }
 
 struct answer *questions_known(struct questions *all, const char *name, enum answer_type type)
@@ -409,10 +403,8 @@ static void tell_askers(struct questions *all, struct question *q)
 	struct answer *answer = q->answer;
 	struct list askers, *link;
 	list_init(&askers);
-	while ((link = list_first(&q->askers))) {
-		list_remove(link);
-		list_append(&askers, link);
-	}
+	while ((link = list_first(&q->askers)))
+		list_move(&askers, link);
 	if (!q->known)
 		count_security(answer);
 	if (!q->known)

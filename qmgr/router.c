@@ -336,19 +336,13 @@ static void give_turns(struct qmgr *q)
 	}
 }
 
-static void move_to_end(struct list *list, struct list *link)
-{
-	list_remove(link);
-	list_append(list, link);
-}
-
 /* Who has had a turn goes to the end, of the flows and of the flow's messages: with more messages than look-ups nobody is always the
  * last. Flow and message may be gone when it returns. */
 static void take_turn(struct flow *f, struct list *again, struct list *had)
 {
 	struct message *m = list_entry(list_first(&f->unrouted), struct message, in_router);
-	move_to_end(--f->turns > 0 ? again : had, &f->in_unrouted);
-	move_to_end(&f->unrouted, &m->in_router);
+	list_move(--f->turns > 0 ? again : had, &f->in_unrouted);
+	list_move(&f->unrouted, &m->in_router);
 	run_message(m);
 }
 
@@ -365,7 +359,7 @@ void router_run(struct qmgr *q)
 	       (link = list_first(&q->to_route)))
 		take_turn(list_entry(link, struct flow, in_unrouted), &q->to_route, &had);
 	while ((link = list_first(&had)))
-		move_to_end(&q->to_route, link);
+		list_move(&q->to_route, link);
 	keep_ticking(q);
 }
 

@@ -6,9 +6,10 @@
  *	                                     +-- where wanted: fields of addresses, rewritten
  *	                                     +-- fields that are to go are left out
  *
- * Looks at one line at a time, of a field at the first that has some of its value: counts Received fields, takes out the field that names the flow, keeps the Message-ID for the log, and notes
- * whether Date, Message-ID and From are there and stay, whether TLS-Required says No, and what Priority and Precedence say. The header ends with the first line that is neither
- * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
+ * Looks at one line at a time, of a field at the first that has some of its value: counts Received fields, takes
+ * out the field that names the flow, keeps the Message-ID for the log, and notes whether Date, Message-ID and From
+ * are there and stay, whether TLS-Required says No, and what Priority and Precedence say. The header ends with
+ * the first line that is neither a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
  * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
  *
  * OWNERSHIP  Embedded; header_in_fini() frees what is held back because its end has not come.
@@ -40,10 +41,9 @@ struct header_in {
 	const struct conf_list *drop; /* names of fields that go; or NULL */
 	const char *flow_field;	      /* that of one that goes, too, and names the flow; or NULL */
 	void *owner;
-	struct buf held; /* the beginning of a line */
-	struct buf
-		opened; /* the name of the latest field and its colon, while its value has not begun */
-	struct buf field; /* one that is being gathered */
+	struct buf held;   /* the beginning of a line */
+	struct buf opened; /* "Name:" of the latest field, while its value has not begun */
+	struct buf field;  /* one that is being gathered */
 	enum header_class gathers;
 	bool over;	    /* past the header */
 	bool in_line;	    /* behind a beginning that was looked at: the rest just passes */

@@ -87,11 +87,8 @@ static bool attempt_commit(struct spool *s, bool sync)
 	}
 	struct list done;
 	list_init(&done);
-	while (!list_empty(&s->todo)) {
-		struct list *link = list_first(&s->todo);
-		list_remove(link);
-		list_append(&done, link);
-	}
+	while (!list_empty(&s->todo))
+		list_move(&done, list_first(&s->todo));
 	/* Effects may add ops of the next batch. */
 	list_each (link, tmp, &done) {
 		struct op *op = op_of(link);

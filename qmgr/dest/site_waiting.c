@@ -50,8 +50,7 @@ void site_feed_waiting_for(struct host *h)
 			continue;
 		s->fed = s->db->rounds;
 		s->fed_by = h;
-		list_remove(link);
-		list_append(&h->full, link);
+		list_move(&h->full, link);
 		site_touch(s);
 		if (h->connections > 0)
 			return;
