@@ -22,7 +22,8 @@ struct question {
 	struct channel_query query;
 	struct validation validation;
 	UT_hash_handle hh;
-	struct list link; /* in one of the lists of struct questions */
+	struct list link;	/* in one of the lists of struct questions */
+	struct list validating; /* in that of those that validators have */
 	struct questions *all;
 	struct list askers;
 	int64_t patience_ms; /* when waiting for a place ends */
@@ -48,7 +49,8 @@ struct questions {
 	struct question *table; /* those that others may join: all but those answered */
 	struct list waiting, asked, lagging, answered;
 	int nasked, nlagging;
-	int nvalidating;   /* of both: those that validators have */
+	struct list validating; /* of both: those that validators have, the first one longest */
+	int nvalidating;
 	struct timer tick; /* while some wait: when the next one lags, or has waited long enough */
 	int64_t patience_ms;
 	bool ending;
@@ -84,6 +86,7 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 	list_init(&all->waiting);
 	list_init(&all->asked);
 	list_init(&all->lagging);
+	list_init(&all->validating);
 	list_init(&all->answered);
 	timer_init(&all->tick, on_worked, all);
 	apply_conf(all, conf, NULL);
@@ -179,6 +182,7 @@ static void on_answer(struct question *q, struct answer *a)
 static void validate_question(struct question *q)
 {
 	begin_way(q);
+	list_append(&q->all->validating, &q->validating);
 	q->all->nvalidating++;
 	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);
 }
@@ -247,6 +251,7 @@ static void on_validated(struct validation *validation, const struct validator_r
 	struct question *q = list_entry(validation, struct question, validation);
 	end_way(q);
 	assert(q->all->nvalidating > 0);
+	list_remove(&q->validating);
 	q->all->nvalidating--;
 	if (q->all->ending)
 		return;
@@ -266,11 +271,37 @@ static void on_validated(struct validation *validation, const struct validator_r
 	}
 }
 
+/* Until q has been under way for a second. */
+static int64_t brisk_for_ms(const struct question *q)
+{
+	int64_t left_ms = q->asked_ms + QUESTION_BRISK_MS - q->all->loop->now_ms;
+	return left_ms > 0 ? left_ms : 0;
+}
+
+/* Until the first that validators have is slow. */
+static int64_t validators_brisk_for_ms(const struct questions *all)
+{
+	const struct list *link = list_first(&all->validating);
+	return link ? brisk_for_ms(list_entry(link, struct question, validating))
+		    : QUESTION_BRISK_MS;
+}
+
+static bool validators_are_held(const struct questions *all)
+{
+	return all->nvalidating >= QUESTION_UNSEEN_MAX && validators_brisk_for_ms(all) == 0;
+}
+
+/* Whoever asks them takes its turn in less than a second: by then one is answered, or they are held. */
+static bool validators_are_busy(const struct questions *all)
+{
+	return all->nvalidating >= QUESTION_VALIDATING_MAX && validators_brisk_for_ms(all) > 0;
+}
+
 static void begin_question(struct question *q, enum dnssec_way way)
 {
 	if (way == DNSSEC_CHANNEL)
 		send_packet(q, dnssec_edns(q->all->dnssec));
-	else if (q->all->nvalidating >= QUESTION_UNSEEN_MAX)
+	else if (validators_are_held(q->all))
 		send_packet(q, QUERY_EDNS_CD);
 	else
 		validate_question(q);
@@ -286,6 +317,7 @@ static struct question *question_new(struct questions *all, const char *name, en
 	q->security = RESOLVE_SECURE;
 	q->ttl_ms = INT64_MAX;
 	list_init(&q->link);
+	list_init(&q->validating);
 	list_init(&q->askers);
 	strcpy(q->asking, name);
 	q->key[0] = (char)((unsigned)type >> 8);
@@ -301,9 +333,7 @@ static int64_t lags_in_ms(const struct questions *all)
 	const struct list *link = list_first(&all->asked);
 	if (!link || all->nlagging >= QUESTION_LAGGING_MAX)
 		return -1;
-	int64_t left_ms = list_entry(link, struct question, link)->asked_ms + QUESTION_BRISK_MS -
-			  all->loop->now_ms;
-	return left_ms > 0 ? left_ms : 0;
+	return brisk_for_ms(list_entry(link, struct question, link));
 }
 
 static bool find_place(struct questions *all)
@@ -316,18 +346,24 @@ static bool find_place(struct questions *all)
 /* Nothing else need happen before others may be asked. */
 static void keep_ticking(struct questions *all)
 {
-	int64_t in_ms = lags_in_ms(all);
+	int64_t in_ms = validators_are_busy(all) ? validators_brisk_for_ms(all) : lags_in_ms(all);
 	if (in_ms >= 0 && !list_empty(&all->waiting) && !timer_active(&all->tick))
 		loop_timer_in(all->loop, &all->tick, in_ms > 0 ? in_ms : QUESTION_BRISK_MS);
 }
 
-/* One more packet, when there is a place for it, and it is known whom to ask. */
+/* Whoever is to be asked is known, and can take one more. */
+static bool may_begin(const struct questions *all, enum dnssec_way way)
+{
+	return way == DNSSEC_CHANNEL || (way == DNSSEC_VALIDATOR && !validators_are_busy(all));
+}
+
+/* One more, when there is a place for it. */
 static void send_waiting(struct questions *all)
 {
 	struct list *link;
 	enum dnssec_way way;
 	while ((link = list_first(&all->waiting)) && find_place(all) &&
-	       (way = dnssec_way(all->dnssec)) != DNSSEC_WAIT)
+	       may_begin(all, way = dnssec_way(all->dnssec)))
 		begin_question(list_entry(link, struct question, link), way);
 	keep_ticking(all);
 	while ((link = list_first(&all->waiting))) {
@@ -381,7 +417,7 @@ static void question_free(struct question *q)
 	while (!list_empty(&q->askers))
 		list_remove(list_first(&q->askers));
 	answer_unref(q->answer);
-	assert(list_empty(&q->askers) && list_empty(&q->link));
+	assert(list_empty(&q->askers) && list_empty(&q->link) && list_empty(&q->validating));
 	free(q);
 }
 

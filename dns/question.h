@@ -6,9 +6,9 @@
  *	                                                validator
  *	                       ^--- ask on: CNAME, no EDNS <-- answer --> questions_work --> askers
  *
- * While validators have many questions, each further one goes to the channel first, and to a validator when a name
- * server has answered that, whatever it said: libunbound has a socket for each question, and takes a server that is silent
- * about many names for one that is down.
+ * While validators have many questions, one of them for more than a second, each further one goes to the channel first, and
+ * to a validator when a name server has answered that, whatever it said: libunbound has a socket for each question, and takes
+ * a server that is silent about many names for one that is down. While all are younger, others wait when sockets get scarce.
  *
  * Replies are only recorded when they come; questions_work() then tells the askers, so that no
  * asker is called from within its own question_ask().
@@ -35,7 +35,9 @@ enum {
 	QUESTION_UNDER_WAY_MAX =
 		1000, /* packets at once: more would overrun the resolver's socket */
 	QUESTION_UNSEEN_MAX =
-		128, /* that validators have: from then on others are to be answered before */
+		128, /* that validators have, one of them for long: others are to be answered before */
+	QUESTION_VALIDATING_MAX =
+		256, /* that they have, all of them young: half of their sockets */
 	QUESTION_BRISK_MS = 1000,
 	QUESTION_LAGGING_MAX = 40000, /* of the 65,536 ids, which must differ */
 	QUESTION_CACHE_MAX = 50000,
