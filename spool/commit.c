@@ -147,14 +147,18 @@ static void put_back(struct spool *s)
 	s->unsynced_bytes = 0;
 }
 
-static void set_failing(struct spool *s, bool failing)
+static void set_failing(struct spool *s, int error)
 {
-	if (s->failing != failing)
-		metrics_add(METRIC_disk_failing, failing ? 1 : -1);
-	if (s->failing && !failing)
+	if (s->room.commits_failed && !error)
 		log_event(LOG_LEVEL_INFO, "disk_works", NULL);
-	condition_turn(CONDITION_disk_failing, failing, "", NULL);
-	s->failing = failing;
+	s->room.commits_failed = error;
+}
+
+/* Until it works again an attempt a second fails, each for the same reason. */
+static void say_failed(const struct spool *s, int error)
+{
+	if (error != s->room.commits_failed)
+		log_event(LOG_LEVEL_ERROR, "commit_failed", "error", strerror(error), NULL);
 }
 
 static bool nothing_to_do(const struct spool *s, bool sync)
@@ -165,26 +169,28 @@ static bool nothing_to_do(const struct spool *s, bool sync)
 
 static void commit_batch(struct spool *s, bool sync)
 {
-	if (s->low || s->failing || journal_on_reserve(&s->journal) || !fence_open())
+	int error = 0;
+	if (!room_for_mail(s) || !fence_open())
 		refuse_stores(s, true);
 	else if (copy_wait_refuses(s))
 		refuse_stores(s, false);
-	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
+	if (s->room.commits_failed ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
 		return;
-	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
+	s->journal.reserve_allowed = s->room.commits_failed; /* nothing new is to be stored then */
 	for (int tries = 2; tries > 0; tries--) {
 		if (journal_fresh(&s->journal) && attempt_commit(s, sync)) {
-			set_failing(s, false);
+			set_failing(s, 0);
 			return;
 		}
-		log_event(LOG_LEVEL_ERROR, "commit_failed", "error", strerror(errno), NULL);
+		error = errno;
+		say_failed(s, error);
 		journal_abandon(&s->journal);
 		refuse_stores(s, true);
 		put_back(s);
 		forget_moves(s);
 		s->journal.reserve_allowed = true;
 	}
-	set_failing(s, true);
+	set_failing(s, error);
 	s->retry_ms = s->loop->now_ms + SPOOL_RETRY_MS;
 }
 
@@ -198,5 +204,5 @@ bool commit_now(struct spool *s)
 {
 	assert(loop_is_ours(s->loop));
 	commit_batch(s, true);
-	return !s->failing && list_empty(&s->todo) && list_empty(&s->written);
+	return !s->room.commits_failed && list_empty(&s->todo) && list_empty(&s->written);
 }

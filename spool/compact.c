@@ -208,7 +208,7 @@ static void choose_victim(struct spool *s)
 /* A message that is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
 static bool waits_for_copy(const struct spool *s)
 {
-	return copy_wait_refuses(s) && !s->low && !journal_on_reserve(&s->journal);
+	return copy_wait_refuses(s) && !s->room.low && !journal_reserve_error(&s->journal);
 }
 
 void compact_run(struct spool *s)
@@ -218,7 +218,7 @@ void compact_run(struct spool *s)
 		end_segment(c); /* it could not go: there is nothing to come back for */
 	if (waits_for_copy(s))
 		c->next_ms = s->loop->now_ms + AGAIN_MS;
-	if (!s->recovered || s->failing || s->journal.stuck || s->loop->now_ms < c->next_ms)
+	if (!s->recovered || s->room.commits_failed || s->journal.stuck || s->loop->now_ms < c->next_ms)
 		return;
 	if (!c->victim)
 		choose_victim(s);

@@ -139,6 +139,14 @@ int64_t disk_free_bytes(int fd)
 	return (int64_t)v.f_bavail * (int64_t)v.f_frsize;
 }
 
+int64_t disk_free_files(int fd)
+{
+	struct statvfs v;
+	if (fstatvfs(fd, &v) != 0 || v.f_files == 0)
+		return -1;
+	return (int64_t)v.f_favail;
+}
+
 void disk_salt(void *to, size_t len)
 {
 	if (getrandom(to, len, 0) != (ssize_t)len)

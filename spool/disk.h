@@ -42,6 +42,7 @@ int disk_start_writeback(int fd, uint64_t offset, uint64_t len);
 
 int disk_size(int fd, uint64_t *bytes, int64_t *changed_ms);
 int64_t disk_free_bytes(int fd); /* of its file system */
+int64_t disk_free_files(int fd); /* how many more it can have; -1 where it sets no limit */
 
 void disk_salt(void *to, size_t len); /* random bytes; zeros when there are none to be had */
 

@@ -109,6 +109,7 @@ static struct segment *use_reserve(struct journal *j, struct lane *l)
 	if (!j->reserve || !j->reserve_allowed)
 		return NULL;
 	j->reserve = false;
+	j->reserve_error = errno;
 	return enter_made(
 		j, l, segment_adopt(j->folder, JOURNAL_RESERVE, j->next_seq, l->number, !l->began));
 }
@@ -216,12 +217,13 @@ void journal_prepare(struct journal *j, int64_t now_ms)
 	if (!j->reserve && (!j->reserve_tried || now_ms - j->reserve_tried >= MAKE_AGAIN_MS)) {
 		j->reserve_tried = now_ms;
 		j->reserve = make_reserve(j) || (make_room(j) && make_reserve(j));
+		j->reserve_error = errno;
 	}
 }
 
-bool journal_on_reserve(const struct journal *j)
+int journal_reserve_error(const struct journal *j)
 {
-	return !j->reserve && j->reserve_tried;
+	return j->reserve ? 0 : j->reserve_error;
 }
 
 static bool sync_lane(const struct lane *l)

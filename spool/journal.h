@@ -47,6 +47,7 @@ struct journal {
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
+	int reserve_error;     /* errno of that, or of the segment that it had to become */
 	uint64_t
 		renew_above; /* bytes; segments that have more are to be closed. UINT64_MAX: none is */
 	bool closed;	     /* segments have been, in the batch that is under way */
@@ -79,8 +80,8 @@ void journal_planned(struct journal *, const struct journal_plan *, struct segme
 void journal_room(struct journal *, int64_t bytes);
 /* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later. */
 
-bool journal_on_reserve(const struct journal *);
-/* There is no reserve, because the disk is full. */
+int journal_reserve_error(const struct journal *);
+/* Why there is no reserve: ENOSPC where the disk is full. 0: there is one. */
 
 bool journal_add(struct journal *, uint32_t lane, const struct record *what, const void *payload,
 		 bool borrow, struct place *);

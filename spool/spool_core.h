@@ -27,6 +27,7 @@
 #include "spool/inflow.h"
 #include "spool/parked.h"
 #include "spool/replicate.h"
+#include "spool/room.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,17 +77,14 @@ struct spool {
 	struct note *commands, **commands_end; /* answered at the end of the turn */
 	int64_t credit;
 	bool deferred_turn; /* whose turn it is when both wait for credit */
-	bool failing;	    /* the last attempt to get a working segment failed */
-	int64_t retry_ms;   /* steady clock: when the next may be made */
-	bool low;	    /* the disk is nearly full */
-	bool full;	    /* ... or has no room for the reserve: mail is refused */
-	bool closing;	    /* nothing is taken any more */
-	bool recovered;	    /* the older segments are known: commands can be answered */
-	bool released;	    /* what was adopted is ours, also what recovery will find of it */
-	bool headless;	    /* a segment could not be read: large files may be of messages in it */
-	bool more;	    /* the runner has not come to the end */
-	bool fenced;	    /* the fence was closed when it ended */
-	int64_t looked_ms;  /* when the free space was last looked at */
+	struct room room;
+	int64_t retry_ms; /* steady clock: when a commit that failed may be tried again */
+	bool closing;	  /* nothing is taken any more */
+	bool recovered;	  /* the older segments are known: commands can be answered */
+	bool released;	  /* what was adopted is ours, also what recovery will find of it */
+	bool headless;	  /* a segment could not be read: large files may be of messages in it */
+	bool more;	  /* the runner has not come to the end */
+	bool fenced;	  /* the fence was closed when it ended */
 	struct timer tick;
 	struct note *stop;	/* a struct spool_stop, answered at the end of the turn */
 	atomic_bool accepting;	/* any thread: new mail is taken */

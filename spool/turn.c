@@ -2,45 +2,23 @@
 #include "spool/turn.h"
 
 #include "base/clock.h"
-#include "base/condition.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "spool/ahead.h"
 #include "spool/commit.h"
-#include "spool/disk.h"
 #include "spool/inbox.h"
 #include "spool/copy_wait.h"
+#include "spool/room.h"
 
 #include <assert.h>
 
 enum { LOOK_MS = 1000 };
 
-static void look_at_free_space(struct spool *s)
-{
-	if (s->looked_ms && s->loop->now_ms - s->looked_ms < LOOK_MS)
-		return;
-	s->looked_ms = s->loop->now_ms;
-	int64_t room = disk_free_bytes(s->folder);
-	s->low = room >= 0 && room < s->conf->queue_minfree;
-	if (room >= 0)
-		journal_room(&s->journal, room - s->conf->queue_minfree);
-}
-
 static void tell_accepting(struct spool *s)
 {
 	inflow_tell(&s->incoming, s->credit);
-	bool full = s->low || journal_on_reserve(&s->journal);
 	bool uncopied = copy_wait_refuses(s);
 	atomic_store(&s->uncopied, uncopied);
-	atomic_store(&s->accepting, !s->failing && !full && !uncopied);
-	if (full == s->full)
-		return;
-	s->full = full;
-	condition_turn(CONDITION_disk_full, full, "", NULL);
-	metrics_add(METRIC_disk_full, full ? 1 : -1);
-	log_event(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, full ? "disk_full" : "disk_room", "free",
-		  log_number(disk_free_bytes(s->folder)), "queue_minfree",
-		  log_number(s->conf->queue_minfree), NULL);
+	atomic_store(&s->accepting, room_for_mail(s) && !uncopied);
+	room_tell(s);
 }
 
 /* Transactions that may still bring a message; those that have are counted until they are answered. */
@@ -54,7 +32,7 @@ static int under_way(const struct spool *s)
  * answered from what was posted before it, so that must be written first. */
 static int64_t gather_us(const struct spool *s)
 {
-	if (s->commands || s->stop || s->failing || s->full)
+	if (s->commands || s->stop || !room_for_mail(s))
 		return 0;
 	return gather_wait_us(&s->gather, clock_steady_us(), under_way(s));
 }
@@ -85,7 +63,7 @@ static int64_t idle_ms(struct spool *s)
 	int64_t due_ms = runner_next_ms(s);
 	if (due_ms != INT64_MAX && due_ms - clock_wall_ms() < delay_ms)
 		delay_ms = due_ms - clock_wall_ms();
-	if ((!list_empty(&s->written) || s->failing || s->full || s->journal.emptied) &&
+	if ((!list_empty(&s->written) || !room_for_mail(s) || s->journal.emptied) &&
 	    delay_ms > LOOK_MS)
 		delay_ms = LOOK_MS;
 	if (s->journal.removing && !s->journal.planned && delay_ms > 0)
@@ -98,17 +76,17 @@ static int64_t idle_ms(struct spool *s)
 static void set_timer(struct spool *s, bool at_once)
 {
 	int64_t delay_ms = idle_ms(s);
-	int64_t wait_us = list_empty(&s->todo) || s->failing ? 0 : gather_us(s);
+	int64_t wait_us = list_empty(&s->todo) || s->room.commits_failed ? 0 : gather_us(s);
 	if (wait_us > 0 && !s->more) {
 		gather_stores(s, wait_us);
 		if (delay_ms <= wait_us / 1000)
 			delay_ms = wait_us / 1000 + 1; /* all else comes after that commit */
-	} else if ((s->more || !list_empty(&s->todo)) && !s->failing) {
+	} else if ((s->more || !list_empty(&s->todo)) && !s->room.commits_failed) {
 		delay_ms = 0;
 	}
 	if (s->recovered && s->commands)
 		delay_ms = 0; /* one is not done yet */
-	if (s->failing && delay_ms < SPOOL_RETRY_MS / 10)
+	if (s->room.commits_failed && delay_ms < SPOOL_RETRY_MS / 10)
 		delay_ms = SPOOL_RETRY_MS / 10;
 	loop_timer_in(s->loop, &s->tick, delay_ms > 0 && !at_once ? delay_ms : 0);
 }
@@ -117,7 +95,7 @@ static void set_timer(struct spool *s, bool at_once)
  * says it of the one before; of the last for now, it is said when nothing has come for a while. */
 static void say_synced(struct spool *s)
 {
-	if (s->failing || !list_empty(&s->todo) || !list_empty(&s->written) ||
+	if (s->room.commits_failed || !list_empty(&s->todo) || !list_empty(&s->written) ||
 	    s->loop->now_ms - s->committed_ms < SPOOL_LAZY_SYNC_MS)
 		return;
 	journal_say_synced(&s->journal);
@@ -154,9 +132,9 @@ void turn_run(void *owner)
 	if (s->closing)
 		return;
 	fine_timer_stop(&s->gathered);
-	look_at_free_space(s);
+	room_look(s);
 	tell_accepting(s); /* before the answers that follow from it */
-	if (!s->failing)
+	if (!s->room.commits_failed)
 		runner_run(s);
 	commit_some(s);
 	/* The operator asks for the whole queue, not for what is known of it so far. */

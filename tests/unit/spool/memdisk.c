@@ -340,6 +340,12 @@ int64_t disk_free_bytes(int fd)
 	return enter(CALL_FREE) ? disk->room : -1;
 }
 
+int64_t disk_free_files(int fd)
+{
+	(void)fd;
+	return -1;
+}
+
 void disk_salt(void *to, size_t len)
 {
 	uint64_t salt = chance_next(&disk->chance);

@@ -10,6 +10,7 @@
 
 #include "harness.h"
 
+#include "base/condition.h"
 #include "base/metrics.h"
 #include "spool/replicate.h"
 #include "spool/segment.h"
@@ -18,6 +19,7 @@
 
 static atomic_int fail_writes, fail_syncs, fail_opens; /* how many of the next */
 static atomic_bool fail_seals;			       /* writes behind a sync that has failed */
+static atomic_int no_files;			       /* errno of whoever makes a file; or 0 */
 
 static bool fails(atomic_int *n)
 {
@@ -44,6 +46,10 @@ int disk_datasync(int fd);
 
 int disk_open(int folder, const char *name, int flags)
 {
+	if (flags & O_CREAT && atomic_load(&no_files)) {
+		errno = atomic_load(&no_files);
+		return -1;
+	}
 	return flags & O_CREAT && strstr(name, ".seg") && fails(&fail_opens)
 		       ? -1
 		       : real_disk_open(folder, name, flags);
@@ -68,6 +74,7 @@ static int setup(void **state)
 	atomic_store(&fail_syncs, 0);
 	atomic_store(&fail_opens, 0);
 	atomic_store(&fail_seals, false);
+	atomic_store(&no_files, 0);
 	return harness_setup(state);
 }
 
@@ -170,6 +177,61 @@ static void a_disk_that_fails_for_long_refuses_mail_until_it_works(void **state)
 			ev_run(h.loop->ev, EVRUN_NOWAIT);
 	}
 	assert_true(spool_accepting(h.spool));
+}
+
+static bool holds(enum condition is, const char *reason)
+{
+	struct conditions now;
+	bool found = false;
+	conditions_take(&now);
+	for (int i = 0; i < now.n; i++)
+		found |= now.row[i].is == is && now.row[i].reason &&
+			 strcmp(now.row[i].reason, reason) == 0;
+	conditions_fini(&now);
+	return found;
+}
+
+static int count_conditions(void)
+{
+	struct conditions now;
+	conditions_take(&now);
+	int n = now.n;
+	conditions_fini(&now);
+	return n;
+}
+
+/* The segment is lost, and neither another nor a reserve can be made: what is told has this cause, and ends with it. */
+static void no_file_can_be_made(int error, enum condition is)
+{
+	int refused = h.nrefused;
+	atomic_store(&no_files, error);
+	atomic_store(&fail_writes, 1);
+	harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nrefused, refused + 1);
+	for (int i = 0; i < WAIT_MS && !holds(is, strerror(error)); i++)
+		usleep(1000);
+	assert_true(holds(is, strerror(error)));
+	assert_false(spool_accepting(h.spool));
+	atomic_store(&no_files, 0);
+	for (int i = 0; i < WAIT_MS && !spool_accepting(h.spool); i++)
+		usleep(1000);
+	assert_true(spool_accepting(h.spool));
+	for (int i = 0; i < WAIT_MS && count_conditions() > 0; i++)
+		usleep(1000);
+	assert_int_equal(count_conditions(), 0);
+	int stored = h.nstored;
+	harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nstored, stored + 1);
+}
+
+/* A folder that nothing could be written to, with half of the disk free, was told as a full disk. */
+static void a_disk_that_takes_no_file_is_full_only_if_it_has_no_room(void **state)
+{
+	(void)state;
+	no_file_can_be_made(EACCES, CONDITION_disk_failing);
+	no_file_can_be_made(ENOSPC, CONDITION_disk_full);
+	no_file_can_be_made(EDQUOT, CONDITION_disk_full);
+	no_file_can_be_made(EROFS, CONDITION_disk_failing);
 }
 
 static void verdicts_and_replacements_survive_a_failed_sync(void **state)
@@ -319,6 +381,7 @@ int main(void)
 		TEST(a_sync_that_fails_refuses_the_batch_and_no_more),
 		TEST(of_two_that_belong_together_both_are_stored_or_neither),
 		TEST(a_disk_that_fails_for_long_refuses_mail_until_it_works),
+		TEST(a_disk_that_takes_no_file_is_full_only_if_it_has_no_room),
 		TEST(verdicts_and_replacements_survive_a_failed_sync),
 		TEST(what_is_cut_off_is_cut_off_the_copy_too),
 	};
