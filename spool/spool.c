@@ -5,6 +5,7 @@
 #include "base/conf_note.h"
 #include "base/fence.h"
 #include "base/mem.h"
+#include "spool/disk.h"
 #include "spool/inbox.h"
 #include "spool/large_sync.h"
 #include "spool/layout.h"
@@ -16,6 +17,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,21 @@ static bool begin_journal(struct spool *s, struct buf *error)
 		return true;
 	buf_printf(error, "%s/log: %s", s->conf->spool, strerror(errno));
 	return false;
+}
+
+bool spool_would_open(const char *folder, struct buf *why)
+{
+	int top = disk_open_top(folder);
+	if (top < 0 && errno == ENOENT)
+		return true; /* a start makes it */
+	int lock = top >= 0 ? disk_open(top, "lock", O_RDWR | O_CREAT) : -1;
+	if (lock < 0)
+		buf_printf(why, "%s/lock: %s", folder, strerror(errno));
+	else
+		disk_close(lock);
+	if (top >= 0)
+		disk_close(top);
+	return lock >= 0;
 }
 
 struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)

@@ -317,6 +317,10 @@ void spool_expect(struct spool *, int n);
 void spool_drain(struct spool *);
 /* Deferred messages stay, due or not, to the end of the program. Any thread. */
 
+bool spool_would_open(const char *folder, struct buf *why);
+/* Whoever starts with this folder can write to it: it is not on a disk that became read-only, nor another user's by now. Any
+ * thread. */
+
 bool spool_accepting(const struct spool *);
 /* False while new mail would be refused: the disk is full or failing, or the fence is closed. Any thread; a
  * hint. */

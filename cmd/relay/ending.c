@@ -227,7 +227,8 @@ static bool start_allowed(const char *file, struct buf *says)
 	struct buf faults = {0};
 	struct conf *next = conf_read_with(file, 0, &faults);
 	bool allowed = next && sandbox_reaches(next, true, &faults);
-	if (allowed && !membership_would_start(next, &faults)) {
+	if (allowed &&
+	    !(membership_would_start(next, &faults) && spool_would_open(next->spool, &faults))) {
 		buf_puts(&faults, "\n");
 		allowed = false;
 	}

@@ -137,6 +137,24 @@ def test_a_relay_starts_on_a_full_disk_and_delivers_what_there_is(lab, small_dis
     assert len(sink.messages) == 2
 
 
+def test_a_restart_is_refused_where_the_next_could_not_write(lab):
+    """A disk that became read-only is no reason to end: what runs still has the queue, and says what is wrong."""
+    relay = lab.relay(Config().route_all_to(lab.sink().port))
+    for words in (["--bind", relay.spool, relay.spool], ["-o", "remount,bind,ro", relay.spool]):
+        done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+        if words[0] == "--bind":
+            lab.callback(subprocess.run, ["umount", "--lazy", relay.spool], check=False)
+    refused = relay.command("restart")
+    assert refused.returncode == 1 and "Read-only file system" in refused.stderr
+    relay.wait_event("restart", result="refused")
+    assert relay.send().code == 250
+    subprocess.run(["umount", relay.spool], check=True)
+    assert relay.command("restart").returncode == 0
+    assert relay.send().code == 250
+
+
 def test_a_login_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(lab, small_disk):
     relay = lab.relay(Config({"segment_size": "256k", "spool": f"{small_disk}/spool"}))
     relay.wait_event("recover")
