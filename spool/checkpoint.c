@@ -124,9 +124,11 @@ bool checkpoint_write(struct journal *j)
 	return ok;
 }
 
-bool checkpoint_leave(struct journal *j)
+bool checkpoint_drop(struct journal *j)
 {
-	return !j->stuck && mark_segments(j);
+	return !j->stuck && mark_segments(j) &&
+	       (disk_unlink(j->folder, CHECKPOINT_NAME) == 0 || errno == ENOENT) &&
+	       disk_sync(j->folder) == 0;
 }
 
 bool checkpoint_open_text(struct buf *text)

@@ -56,7 +56,8 @@ bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may
  * still be there. */
 
-bool checkpoint_leave(struct journal *);
-/* Where it can't be written the old one stays, and is right but for what is missing, once all is marked. */
+bool checkpoint_drop(struct journal *);
+/* Where it can't be written, segments go all the same, since that makes room: all is marked, and the old one, which would miss
+ * them, is removed first. False: nothing may go. */
 
 #endif

@@ -31,7 +31,7 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	if (checkpoint_write(j))
 		return true;
 	log_event(LOG_LEVEL_ERROR, "checkpoint_failed", "error", strerror(errno), NULL);
-	return checkpoint_leave(j);
+	return any_removable(j) && checkpoint_drop(j);
 }
 
 /* A segment that becomes needless from now on is for the next checkpoint to name. */

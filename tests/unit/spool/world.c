@@ -255,6 +255,9 @@ static void hear_log(void *owner, const struct edges_line *line)
 	w->promises.spoiled |= w->fails || memdisk_failed(w->disk);
 	if (strcmp(line->event, "damage") == 0 && !w->closed && !w->promises.spoiled)
 		world_broken("a power cut is taken for damage", NULL);
+	const char *reason = edges_value(line, "reason");
+	if (reason && strcmp(reason, "the segment is missing") == 0 && !w->closed)
+		world_broken("a segment that went is missed", NULL);
 	if (strcmp(line->event, "quarantined") != 0 || w->closed || w->fails || !text ||
 	    !ident_parse(text, &id))
 		return;
