@@ -281,7 +281,8 @@ static void try_to_start(struct node *n)
 		doubt_own_folder(n);
 		break;
 	case EPOCH_WAIT:
-		wait_for(n, "the queue that this name had is not adopted yet");
+		wait_for(n, "the queue that this name had, in another folder, is not adopted yet; "
+			    "where all nodes wait so, start one under another name");
 		break;
 	case EPOCH_PAST:
 		end_life(n);

@@ -303,6 +303,27 @@ def test_a_row_that_the_bucket_has_lost_is_written_again_as_the_stream_has_it(la
     assert f"-- {len(taken)} " in nodes["k2"].command("queue", "list").stdout
 
 
+def test_nodes_that_have_all_lost_their_disks_begin_anew_when_one_of_another_name_comes(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "m1", "m2")
+    ids = take(nodes["m1"], 3, 0) | take(nodes["m2"], 3, 100)
+    for relay in nodes.of.values():
+        lose_disk(relay)
+    for relay in nodes.of.values():
+        relay.start()
+        told = relay.wait_event("node", 60, state="waiting")
+        assert "under another name" in told.keys["reason"]
+        with relay.client() as client:
+            client.greet()
+            assert client.command("MAIL FROM:<a@sender.test>", 4).code == 452
+    nodes.of["m3"] = lab.relay(config_of(nats.addresses, sink, "m3", nats_replicas=1, adopt_after="5s"))
+    for name in ("m1", "m2"):
+        nodes.wait_adopted(name)
+        nodes[name].wait_event("node", 60, state="up", count=2)
+    assert {one.keys["id"] for one in nodes["m3"].events("adopted")} == set(ids.values())
+    assert nodes["m1"].send().code == 250
+
+
 def test_nodes_look_soon_however_long_they_wait_for_the_dead(lab, nats):
     sink = lab.sink(later())
     nodes = nodes_of(lab, nats, sink, "j1", "j2", adopt_after="1d")
