@@ -122,10 +122,7 @@ static void *run_loop(void *arg)
 
 void loop_start(struct loop *l)
 {
-	if (thread_start(&l->thread, l->name, run_loop, l) != 0) {
-		fprintf(stderr, "sluice: no thread for %s\n", l->name);
-		abort();
-	}
+	thread_need(&l->thread, l->name, run_loop, l);
 	l->running = true;
 }
 

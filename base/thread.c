@@ -4,7 +4,9 @@
 #include "base/mem.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,4 +61,16 @@ int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void
 	if (error)
 		free(b);
 	return error;
+}
+
+void thread_need(pthread_t *thread, const char *name, void *(*run)(void *), void *argument)
+{
+	int error = thread_start(thread, name, run, argument);
+	if (error == 0)
+		return;
+	fprintf(stderr,
+		"sluice: no thread for %s: %s (ulimit -u and -v, TasksMax and LimitAS of the unit, "
+		"pids.max)\n",
+		name, strerror(error));
+	_exit(EXIT_FAILURE);
 }

@@ -18,6 +18,9 @@
 int thread_start(pthread_t *, const char *name, void *(*run)(void *), void *argument);
 /* name: at most 15 characters, and must stay. */
 
+void thread_need(pthread_t *, const char *name, void *(*run)(void *), void *argument);
+/* The same for one that the program can't be without: where there is none, it says what may be in the way, and ends. */
+
 int thread_workers(int64_t wanted); /* so many; 0: one for each processor that is online */
 
 void thread_give_way(void);

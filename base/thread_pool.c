@@ -102,10 +102,7 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 void thread_pool_start(struct thread_pool *p)
 {
 	for (; p->nthread < p->threads; p->nthread++)
-		if (thread_start(&p->thread[p->nthread], p->name, run_worker, p) != 0) {
-			fprintf(stderr, "sluice: no thread for %s\n", p->name);
-			abort();
-		}
+		thread_need(&p->thread[p->nthread], p->name, run_worker, p);
 }
 
 static bool give_job(struct thread_pool *p, struct thread_pool_job *job, bool counts)

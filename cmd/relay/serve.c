@@ -160,6 +160,7 @@ int cmd_serve(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file as large as ulimit -f allows: its write says EFBIG */
 	mask_signals(SIG_BLOCK, orders);
 	handover_prepare();
 	umask(027);

@@ -301,6 +301,28 @@ def test_who_may_open_too_few_files_to_start_is_told_so(lab, most):
     assert done.returncode == 1 and f"may have only {most} file descriptors" in done.stderr, done
 
 
+@pytest.mark.plain_only
+def test_who_has_no_memory_for_its_threads_is_told_so(lab):
+    relay = lab.relay(start=False)
+    done = subprocess.run(["prlimit", f"--as={300 << 20}", binary(), "serve", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "no thread for" in done.stderr and "ulimit" in done.stderr, done
+
+
+def test_a_limit_on_the_size_of_files_refuses_mail_while_it_is_too_low(lab):
+    relay = lab.relay(Config(settings={"segment_size": "256k"}).route_all_to(lab.sink().port))
+    relay.send()
+    relay.wait_event("done")
+    usual = resource.prlimit(relay.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(relay.process.pid, resource.RLIMIT_FSIZE, (1 << 10, usual[1]))  # less than any file has that is written to
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["to@dest.test"], code=452)
+    wait_until(lambda: "File too large" in relay.command("stats").stdout, 60, "the disk to be told as failing, and why")
+    resource.prlimit(relay.process.pid, resource.RLIMIT_FSIZE, usual)
+    wait_until(lambda: "accepting yes" in relay.command("stats").stdout, 60, "mail to be taken again")
+    assert relay.send().code == 250
+
+
 @pytest.mark.parametrize("words, most", [(("sink",), 5), (("queue", "list"), 7)])
 def test_a_command_without_descriptors_for_its_loop_says_so(lab, words, most):
     relay = lab.relay()
