@@ -218,7 +218,8 @@ void compact_run(struct spool *s)
 		end_segment(c); /* it could not go: there is nothing to come back for */
 	if (waits_for_copy(s))
 		c->next_ms = s->loop->now_ms + AGAIN_MS;
-	if (!s->recovered || s->room.commits_failed || s->journal.stuck || s->loop->now_ms < c->next_ms)
+	if (!s->recovered || s->room.commits_failed || s->journal.stuck ||
+	    s->loop->now_ms < c->next_ms)
 		return;
 	if (!c->victim)
 		choose_victim(s);
