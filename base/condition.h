@@ -41,6 +41,12 @@
 	  "recorded",                                                                              \
 	  "look at the log and at the kernel's for errors of the disk; writing is tried again by " \
 	  "itself")                                                                                \
+	C(disk_stands, "disk_stands", true,                                                        \
+	  "clients wait for the answer to their mail, and orders on the queue for theirs: the "    \
+	  "disk "                                                                                  \
+	  "of the queue has not answered for ten seconds",                                         \
+	  "look at the kernel's log, and at what the disk depends on: a file system that is "      \
+	  "frozen, a network, a snapshot; all goes on when it answers")                            \
 	C(queue_incomplete, "queue_incomplete", false,                                             \
 	  "messages that this start could not read, or not make safe, wait for the next one; "     \
 	  "other mail is taken and delivered, and the queue keeps all of its files",               \

@@ -20,7 +20,7 @@
  *	                  (landlock, syscalls, syscall_table)
  *	watch/            files beside the queue and the configuration: certificates and tables are read
  *	                  again when they change; what was learnt about hosts (kept_file, kept_text); the clock;
- *	                  whether filters answer
+ *	                  whether filters answer, and the disk
  *	maildrop/         mail from this machine: sluice sendmail and its options, what it reads
  *	                  (message_text), handing it over by SMTP (submit) or leaving it in a folder
  *	                  (maildrop_leave), from which the relay takes it (maildrop, _folder, _take)

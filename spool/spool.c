@@ -31,6 +31,11 @@ static bool begin_journal(struct spool *s, struct buf *error)
 	return false;
 }
 
+int64_t spool_turn_began_ms(const struct spool *s)
+{
+	return atomic_load(&s->turn_began_ms);
+}
+
 bool spool_would_open(const char *folder, struct buf *why)
 {
 	int top = disk_open_top(folder);
@@ -74,6 +79,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	s->closing = false;
 	atomic_init(&s->accepting, true);
 	atomic_init(&s->uncopied, false);
+	atomic_init(&s->turn_began_ms, 0);
 	inflow_init(&s->incoming);
 	return s;
 }

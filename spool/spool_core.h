@@ -86,13 +86,14 @@ struct spool {
 	bool more;	  /* the runner has not come to the end */
 	bool fenced;	  /* the fence was closed when it ended */
 	struct timer tick;
-	struct note *stop;	/* a struct spool_stop, answered at the end of the turn */
-	atomic_bool accepting;	/* any thread: new mail is taken */
-	atomic_bool uncopied;	/* any thread: it is not, since the copy is away */
-	atomic_bool draining;	/* any thread: no deferred message is taken up */
-	atomic_bool interrupt;	/* recovery is to end early */
-	size_t longest;		/* messages there were since memory was last given back */
-	size_t active, busiest; /* messages that are being worked on; the most since then */
+	struct note *stop;	    /* a struct spool_stop, answered at the end of the turn */
+	atomic_bool accepting;	    /* any thread: new mail is taken */
+	atomic_bool uncopied;	    /* any thread: it is not, since the copy is away */
+	atomic_llong turn_began_ms; /* any thread: spool_turn_began_ms() */
+	atomic_bool draining;	    /* any thread: no deferred message is taken up */
+	atomic_bool interrupt;	    /* recovery is to end early */
+	size_t longest;		    /* messages there were since memory was last given back */
+	size_t active, busiest;	    /* messages that are being worked on; the most since then */
 	int64_t calm_since_ms; /* steady clock: since when fewer than half of those are; 0: they are not */
 	uint64_t newest; /* what comes in during this start has later ids */
 	pthread_t recovery;

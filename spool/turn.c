@@ -118,19 +118,8 @@ static void answer_stop(struct spool *s)
 	sem_post(&stop->done);
 }
 
-void turn_gathered(void *owner)
+static void take_turn(struct spool *s)
 {
-	struct spool *s = owner;
-	mailbox_drain(&s->loop->mailbox);
-	turn_run(s);
-}
-
-void turn_run(void *owner)
-{
-	struct spool *s = owner;
-	assert(loop_is_ours(s->loop));
-	if (s->closing)
-		return;
 	fine_timer_stop(&s->gathered);
 	room_look(s);
 	tell_accepting(s); /* before the answers that follow from it */
@@ -153,4 +142,22 @@ void turn_run(void *owner)
 	set_timer(s, orders);
 	if (ends)
 		answer_stop(s);
+}
+
+void turn_run(void *owner)
+{
+	struct spool *s = owner;
+	assert(loop_is_ours(s->loop));
+	if (s->closing)
+		return;
+	atomic_store(&s->turn_began_ms, clock_steady_ms());
+	take_turn(s);
+	atomic_store(&s->turn_began_ms, 0);
+}
+
+void turn_gathered(void *owner)
+{
+	struct spool *s = owner;
+	mailbox_drain(&s->loop->mailbox);
+	turn_run(s);
 }

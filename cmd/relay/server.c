@@ -323,6 +323,7 @@ void server_start(struct server *s)
 	thread_pool_start(s->pool);
 	node_wait(s->node);
 	smtpd_start(s->smtpd);
+	s->disk = disk_watch_new(http_loop(s->http), s->spool);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
@@ -380,6 +381,7 @@ void server_free(struct server **sp)
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
 	if (s->cluster)
 		cluster_stop(s->cluster);
+	disk_watch_free(&s->disk);
 	limiter_free(&s->limiter); /* it answers sessions */
 	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);

@@ -21,6 +21,7 @@
 
 #include "cmd/watch/clock_watch.h"
 #include "cmd/watch/certificate_watch.h"
+#include "cmd/watch/disk_watch.h"
 #include "cmd/control/control.h"
 #include "cmd/relay/ending.h"
 #include "cmd/control/glance.h"
@@ -90,6 +91,7 @@ struct server {
 	struct certificate_watch *certificates;
 	struct milter_watch *filters;
 	struct clock_watch *clock;
+	struct disk_watch *disk;
 	struct http *http;
 	struct glance glance;
 	int64_t started_ms; /* steady clock */

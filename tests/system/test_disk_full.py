@@ -2,6 +2,7 @@
 """A disk that is really full: a small file system in memory, filled by others."""
 
 import errno
+import http.client
 import os
 import subprocess
 
@@ -9,7 +10,7 @@ import pytest
 
 from lab.config import Config
 from lab.milter import CONTINUE, Milter, add_header, packet
-from lab.net import wait_until
+from lab.net import LOOPBACK, free_port, wait_until
 from lab.sink import Rule
 
 TEXT = b"Subject: a test\r\n\r\n" + b"some words to fill the disk with\r\n" * 300
@@ -51,6 +52,13 @@ def _stat(relay, name):
         if line.rpartition(" ")[0] == name:
             return int(line.rpartition(" ")[2])
     return 0
+
+
+def _status(relay):
+    host, _, port = relay.config.settings["http"].rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    connection.request("GET", "/healthz")
+    return connection.getresponse().status
 
 
 def _try(client, recipient):
@@ -153,6 +161,42 @@ def test_a_restart_is_refused_where_the_next_could_not_write(lab):
     subprocess.run(["umount", relay.spool], check=True)
     assert relay.command("restart").returncode == 0
     assert relay.send().code == 250
+
+
+@pytest.fixture
+def freezable_disk(lab):
+    """Mount a file system that can be frozen, or skip the test. What freezes it ends that, too, before the relay is to end."""
+    folder, image = str(lab.folder("disk")), str(lab.folder("image") / "image")
+    with open(image, "wb") as stream:
+        stream.truncate(64 << 20)
+    for words in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, folder]):
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    lab.callback(subprocess.run, ["umount", "--lazy", folder], check=True)
+    return folder
+
+
+def test_a_disk_that_does_not_answer_is_told_until_it_does(lab, freezable_disk):
+    config = Config({"segment_size": "256k", "spool": f"{freezable_disk}/spool", "http": f"{LOOPBACK}:{free_port()}"})
+    relay = lab.relay(config.route_all_to(lab.sink().port))
+    relay.send()
+    relay.wait_event("done")
+    with relay.client(timeout=120) as client:
+        client.greet()
+        subprocess.run(["fsfreeze", "--freeze", freezable_disk], check=True)
+        try:
+            for line, code in (("MAIL FROM:<from@sender.test>", 250), ("RCPT TO:<to@dest.test>", 250), ("DATA", 354)):
+                client.command(line, code)
+            client.send(TEXT + b".\r\n")
+            relay.wait_event("condition", 60, name="disk_stands", state="on")
+            assert _status(relay) == 503
+        finally:
+            subprocess.run(["fsfreeze", "--unfreeze", freezable_disk], check=True)
+        client.expect(250)
+    relay.wait_event("condition", 60, name="disk_stands", state="off")
+    relay.wait_event("done", count=2)
+    wait_until(lambda: _status(relay) == 200, 60, "it to be well again")
 
 
 def test_a_login_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(lab, small_disk):
