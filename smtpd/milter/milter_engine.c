@@ -437,6 +437,34 @@ static void fill_packet(struct milter_engine *e, struct buf *from, size_t want)
 	buf_consume(from, len);
 }
 
+/* A piece of a longer packet stands there as a packet of its own. */
+static void begin_body_piece(struct milter_engine *e)
+{
+	uint32_t len = e->body_left < MILTER_BODY_CHUNK ? e->body_left : MILTER_BODY_CHUNK;
+	assert(len > 0 && buf_len(&e->in) == 0);
+	milter_put_number(&e->in, len + 1, HEAD);
+	buf_append(&e->in, &changes[MILTER_CHANGE_TO_BODY].command, 1);
+	e->body_left -= len;
+}
+
+static bool may_replace_body(const struct milter_engine *e)
+{
+	return e->state == MILTER_ASKED && e->asked == MILTER_END_OF_BODY &&
+	       (e->actions & changes[MILTER_CHANGE_TO_BODY].action);
+}
+
+/* libmilter cuts a body into pieces, but rspamd sends the whole of it at once, and Postfix takes that. */
+static void cut_long_packet(struct milter_engine *e)
+{
+	uint32_t len = read_number(buf_data(&e->in));
+	if (len <= MILTER_PACKET_MAX || !may_replace_body(e) ||
+	    buf_data(&e->in)[HEAD] != changes[MILTER_CHANGE_TO_BODY].command)
+		return;
+	e->body_left = len - 1;
+	buf_clear(&e->in);
+	begin_body_piece(e);
+}
+
 enum milter_says milter_engine_take(struct milter_engine *e, struct buf *from,
 				    struct milter_answer *a)
 {
@@ -444,9 +472,12 @@ enum milter_says milter_engine_take(struct milter_engine *e, struct buf *from,
 		return MILTER_SAYS_FAULT;
 	buf_consume(&e->in, e->taken);
 	e->taken = 0;
-	fill_packet(e, from, HEAD);
-	if (buf_len(&e->in) < HEAD)
+	if (e->body_left > 0 && buf_len(&e->in) == 0)
+		begin_body_piece(e);
+	fill_packet(e, from, HEAD + 1);
+	if (buf_len(&e->in) <= HEAD)
 		return MILTER_SAYS_NOTHING;
+	cut_long_packet(e);
 	uint32_t len = read_number(buf_data(&e->in));
 	if (len == 0 || len > MILTER_PACKET_MAX)
 		return set_fault(e, "a length that no packet has");

@@ -6,6 +6,7 @@
  *	milter_engine_take()	<-- changes, behind the end of a body only; then its answer: IDLE
  *
  * At most one answer is expected at a time. The question, and what was negotiated, decide which answers are valid.
+ * A new body may come in one packet of any length, and is handed on in pieces of MILTER_BODY_CHUNK.
  * An unexpected answer, a change at the wrong time or of the wrong kind, an impossible length, a text
  * without its end, an invalid reply, an injected end of header or body: each is
  * a fault, after which nothing from the filter is believed.
@@ -26,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	MILTER_BODY_CHUNK = 65535, /* bytes of a body in one packet, of ours or of its */
+	MILTER_BODY_CHUNK = 65535, /* bytes of a body in one packet of ours, and in most of its */
 	MILTER_PACKET_MAX = MILTER_BODY_CHUNK + 1,
 	MILTER_REPLY_LINES_MAX = 32,
 	MILTER_REPLY_LINE_MAX = 980,
@@ -42,6 +43,7 @@ struct milter_engine {
 	struct buf in;		     /* a packet that has not come whole, or the last one */
 	struct buf reply;	     /* of the last answer */
 	size_t taken;		     /* bytes of it that were answered for */
+	uint32_t body_left;	     /* bytes of a longer packet with a body that are to come */
 	const char *fault;
 };
 

@@ -145,11 +145,65 @@ static void lengths_that_no_packet_has_are_found_at_once(void **state)
 		ready(0, 0);
 		ask(MILTER_HELO);
 		milter_put_number(&in, bad[i], 4);
+		buf_append(&in, "b", 1);
 		assert_int_equal(take(), MILTER_SAYS_FAULT);
 		assert_int_equal(take(), MILTER_SAYS_FAULT);
 		teardown(NULL);
 		setup(NULL);
 	}
+}
+
+static void no_other_packet_than_a_new_body_may_be_longer(void **state)
+{
+	(void)state;
+	ready(MILTER_ADD_HEADER | MILTER_CHANGE_BODY, 0);
+	ask(MILTER_END_OF_BODY);
+	milter_put_number(&in, MILTER_PACKET_MAX + 1, 4);
+	buf_append(&in, "h", 1);
+	assert_int_equal(take(), MILTER_SAYS_FAULT);
+}
+
+/* Of the body in one packet, as rspamd sends it: how much has been handed on. */
+static size_t take_body(struct buf *said, size_t step, char letter)
+{
+	size_t had = 0;
+	while (buf_len(said) > 0) {
+		size_t len = step < buf_len(said) ? step : buf_len(said);
+		buf_append(&in, buf_data(said), len);
+		buf_consume(said, len);
+		enum milter_says s;
+		while ((s = take()) == MILTER_SAYS_CHANGE) {
+			assert_int_equal(answer.change, MILTER_CHANGE_TO_BODY);
+			assert_true(answer.body_len <= MILTER_BODY_CHUNK);
+			for (size_t i = 0; i < answer.body_len; i++)
+				assert_int_equal(answer.body[i], letter);
+			had += answer.body_len;
+		}
+		assert_int_equal(s, buf_len(said) ? MILTER_SAYS_NOTHING : MILTER_SAYS_ANSWER);
+	}
+	return had;
+}
+
+static void a_new_body_may_be_one_packet_of_any_length(void **state)
+{
+	static const size_t lengths[] = {MILTER_BODY_CHUNK, MILTER_BODY_CHUNK + 1,
+					 2 * MILTER_BODY_CHUNK, 3 * MILTER_BODY_CHUNK + 7};
+	static const size_t steps[] = {1, 5, MILTER_BODY_CHUNK, 10 * MILTER_BODY_CHUNK};
+	char *body = malloc(lengths[3]);
+	(void)state;
+	memset(body, 'x', lengths[3]);
+	ready(MILTER_CHANGE_BODY, 0);
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+		for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+			ask(MILTER_END_OF_BODY);
+			packet('b', body, lengths[i]);
+			packet('c', NULL, 0);
+			struct buf said = in;
+			in = (struct buf){0};
+			assert_int_equal(take_body(&said, steps[k], 'x'), lengths[i]);
+			buf_fini(&said);
+		}
+	free(body);
 }
 
 static void an_answer_must_have_been_asked_for(void **state)
@@ -362,6 +416,8 @@ int main(void)
 		T(what_its_version_does_not_have_no_filter_is_told),
 		T(packets_may_come_byte_by_byte),
 		T(lengths_that_no_packet_has_are_found_at_once),
+		T(no_other_packet_than_a_new_body_may_be_longer),
+		T(a_new_body_may_be_one_packet_of_any_length),
 		T(an_answer_must_have_been_asked_for),
 		T(silent_events_have_none),
 		T(each_change_needs_its_action),
