@@ -37,23 +37,46 @@ static bool is_folded(const struct message_text *m, const char *line)
 	return (*line == ' ' || *line == '\t') && buf_len(&m->header) > 0;
 }
 
-/* One line, its end taken off, into header or body. */
+/* As programs write it for a terminal: a CR by itself begins the line again. The relay takes neither it nor a NUL. */
+static void put_text(struct buf *to, const char *line, size_t len)
+{
+	const char *at = line, *end = line + len;
+	while (at < end) {
+		const char *run = at;
+		while (at < end && *at != '\r' && *at != '\0')
+			at++;
+		buf_append(to, run, (size_t)(at - run));
+		if (at < end && *at++ == '\r')
+			buf_puts(to, "\r\n");
+	}
+}
+
+/* One line, its end taken off, into header or body. In the header a CR stays what it is, so that the message is refused: as
+ * a line end it would begin a field that whoever wrote the one before it has put in, a recipient for -t among them. */
 static void take_line(struct message_text *m, const char *line, size_t len, bool *in_body)
 {
-	struct buf *to = &m->body;
 	for (size_t i = 0; i < len; i++)
 		m->eightbit = m->eightbit || (unsigned char)line[i] > 0x7f;
-	if (!*in_body) {
-		if (len > 0 && (is_folded(m, line) || header_field_name(line, len) > 0)) {
-			to = &m->header;
-		} else {
-			*in_body = true;
-			if (len == 0)
-				return;
-		}
+	if (!*in_body && len > 0 && (is_folded(m, line) || header_field_name(line, len) > 0)) {
+		buf_append(&m->header, line, len);
+		buf_puts(&m->header, "\r\n");
+		return;
 	}
-	buf_append(to, line, len);
-	buf_puts(to, "\r\n");
+	if (*in_body || len > 0) {
+		put_text(&m->body, line, len);
+		buf_puts(&m->body, "\r\n");
+	}
+	*in_body = true;
+}
+
+/* CRs before it are part of the end: some who write CRLF have it written as CRCRLF for them. */
+static size_t line_length(const char *line, size_t len)
+{
+	if (line[len - 1] == '\n')
+		len--;
+	while (len > 0 && line[len - 1] == '\r')
+		len--;
+	return len;
 }
 
 /* With its end, or as much of it as is too large. Not by getline(), which takes all memory for a line
@@ -82,9 +105,7 @@ bool message_text_read(struct message_text *m, FILE *from, bool dot_ends, uint64
 	bool in_body = false, first = true;
 	while (read_line(from, &whole, size_max)) {
 		const char *line = buf_data(&whole);
-		size_t len = buf_len(&whole);
-		if (line[len - 1] == '\n')
-			len -= len > 1 && line[len - 2] == '\r' ? 2 : 1;
+		size_t len = line_length(line, buf_len(&whole));
 		if (dot_ends && len == 1 && line[0] == '.')
 			break;
 		if (!first || len < 5 || memcmp(line, "From ", 5) != 0)

@@ -28,6 +28,48 @@ static void lines_end_with_crlf_whatever_they_ended_with(void **state)
 	expect_parts("A: 1\nB: 2\r\n\nx\r\n\ny", false, "A: 1\r\nB: 2\r\n", "x\r\n\r\ny\r\n");
 }
 
+static void expect_bytes(const char *text, size_t len, const char *header, const char *body)
+{
+	struct message_text m;
+	FILE *from = fmemopen((void *)(uintptr_t)text, len, "r");
+	assert_non_null(from);
+	message_text_init(&m);
+	assert_true(message_text_read(&m, from, false, 0));
+	fclose(from);
+	assert_string_equal(buf_cstr(&m.header), header);
+	assert_string_equal(buf_cstr(&m.body), body);
+	message_text_fini(&m);
+}
+
+static void output_for_a_terminal_has_lines(void **state)
+{
+	static const char nul[] = "A: 1\n\nx\0y\0\n\0\nz";
+	(void)state;
+	expect_parts("A: 1\n\n10 %\r20 %\r\rdone\n.\r.\n", false, "A: 1\r\n",
+		     "10 %\r\n20 %\r\n\r\ndone\r\n.\r\n.\r\n");
+	expect_parts("A: 1\n\n\r10 %\r20 %\r", false, "A: 1\r\n", "\r\n10 %\r\n20 %\r\n");
+	expect_parts("A: 1\r\r\nB: 2\r\r\n\r\r\nx\r\r\ny\r\r\n", false, "A: 1\r\nB: 2\r\n",
+		     "x\r\ny\r\n");
+	expect_parts("no header\rhere\n", false, "", "no header\r\nhere\r\n");
+	expect_bytes(nul, sizeof nul - 1, "A: 1\r\n", "xy\r\n\r\nz\r\n");
+}
+
+static void no_field_begins_behind_a_cr(void **state)
+{
+	(void)state;
+	struct message_text m;
+	struct address_list to = {0};
+	struct buf error;
+	buf_init(&error);
+	assert_true(read_text(&m, "To: a@b.test\nSubject: x\rBcc: c@d.test\n\ny\n", false, 0));
+	assert_string_equal(buf_cstr(&m.header), "To: a@b.test\r\nSubject: x\rBcc: c@d.test\r\n");
+	assert_true(message_text_recipients(&m, &to, &error));
+	assert_int_equal(to.n, 1);
+	address_list_free(&to);
+	buf_fini(&error);
+	message_text_fini(&m);
+}
+
 static void a_lone_dot_ends_only_when_asked(void **state)
 {
 	(void)state;
@@ -189,6 +231,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_end_with_crlf_whatever_they_ended_with),
+		cmocka_unit_test(output_for_a_terminal_has_lines),
+		cmocka_unit_test(no_field_begins_behind_a_cr),
 		cmocka_unit_test(a_lone_dot_ends_only_when_asked),
 		cmocka_unit_test(what_is_no_field_begins_the_body),
 		cmocka_unit_test(the_line_of_a_mailbox_file_is_left_out),
