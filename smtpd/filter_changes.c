@@ -226,7 +226,8 @@ const char *filter_changes_add(struct filter_changes *f, const struct milter_ans
 	return NULL;
 }
 
-/* Its lines end with LF, or with CRLF. */
+/* Its lines end with LF, or with CRLF. Behind the first, those that have only blanks are left out: some reader takes them
+ * for the end of the header. */
 static char *field_text(const struct filter_change *c)
 {
 	struct buf text;
@@ -235,11 +236,13 @@ static char *field_text(const struct filter_change *c)
 	buf_puts(&text, c->leading_space ? ":" : ": ");
 	for (const char *at = c->text[1]; *at;) {
 		size_t len = strcspn(at, "\r\n");
-		buf_append(&text, at, len);
+		bool first = at == c->text[1];
+		if (!first && strspn(at, " \t") < len)
+			buf_puts(&text, "\r\n");
+		if (first || strspn(at, " \t") < len)
+			buf_append(&text, at, len);
 		at += len;
 		at += strspn(at, "\r\n");
-		if (*at)
-			buf_puts(&text, "\r\n");
 	}
 	buf_puts(&text, "\r\n");
 	return buf_steal(&text, NULL);

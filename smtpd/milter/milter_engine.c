@@ -258,7 +258,8 @@ static bool good_field_name(const char *name)
 	return len > 0 && len <= FIELD_NAME_MAX;
 }
 
-/* A line may end where the next begins with a blank and has something in it. */
+/* A line may end where the next begins with a blank. Lines of nothing but blanks, which a sender may have folded a field
+ * into, and an end behind the last line are left out by whoever makes the field. */
 static bool good_field_value(const char *value)
 {
 	for (const char *c = value; *c; c++) {
@@ -268,8 +269,7 @@ static bool good_field_value(const char *value)
 			return false;
 		if (*c != '\n')
 			continue;
-		size_t blanks = strspn(c + 1, " \t");
-		if (blanks == 0 || strchr("\r\n", c[1 + blanks]))
+		if (!strchr(" \t\r\n", c[1])) /* which finds the end of the text, too */
 			return false;
 	}
 	return true;

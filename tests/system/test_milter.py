@@ -170,6 +170,14 @@ def test_all_that_can_be_changed(relay, sink, one):
     relay.wait_event("filter", action="change", reason="header, sender, recipients, body")
 
 
+@pytest.mark.parametrize("value, field", [("x\n", b"x"), ("x\r\n\r\n", b"x"), ("x\n \n y", b"x\r\n y"), ("\n x\n\t", b"\r\n x"), ("x\n\n y\n ", b"x\r\n y")])
+def test_lines_of_a_field_that_have_nothing_in_them_are_left_out(relay, sink, one, value, field):
+    one.behave({"E": m.add_header("X-Odd", value) + m.change_header(1, "Subject", value) + packet(m.CONTINUE)})
+    content = received.without(_passed(relay, sink).content)
+    rest = CONTENT.replace(b"Subject: one\r\n two", b"Subject: " + field)
+    assert content == rest.replace(b"\r\n\r\n", b"\r\nX-Odd: " + field + b"\r\n\r\n")
+
+
 def test_a_large_body_is_replaced_by_another(relay, sink, one, two):
     new = b"0123456789abcdef" * 64 + b"\r\n"
     one.behave({"E": m.replace_body(new * 1500) + packet(m.CONTINUE)})

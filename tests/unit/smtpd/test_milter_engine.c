@@ -276,9 +276,9 @@ static enum milter_says add_header(const char *name, const char *value)
 
 static void a_field_ends_where_it_should(void **state)
 {
-	static const char *const good[] = {"", "x", "a\n b", "a\r\n\tb", "\xc3\xa9"};
-	static const char *const bad[] = {"a\nb",  "a\r\nb", "a\rb",	 "a\n",
-					  "a\r\n", "a\n\nb", "a\n \n b", "a\n "};
+	static const char *const good[] = {"",	  "x",	   "a\n b", "a\r\n\tb", "\xc3\xa9",
+					   "a\n", "a\r\n", "a\n ",  "a\n \n b", "a\n\n b"};
+	static const char *const bad[] = {"a\nb", "a\r\nb", "a\rb", "a\n\nb", "a\n \nb", "a\r"};
 	static const char *const bad_names[] = {"", "a b", "a:", "a\nb", "\xc3\xa9"};
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
