@@ -8,6 +8,7 @@
 #include "cmd/control/order_job.h"
 #include "cmd/text/dest_args.h"
 #include "cmd/text/dest_print.h"
+#include "cmd/text/order_print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,10 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 	buf_init(&out);
 	if (!order_changes(c->op))
 		dest_print_sort(c);
-	if (order_changes(c->op))
+	if (order_changes(c->op) && j->args.json)
+		order_print_json(&out, c->provider ? "provider" : "destination",
+				 c->provider ? c->provider : c->name, c->op, c->until_ms);
+	else if (order_changes(c->op))
 		dest_print_done(&out, c);
 	else if (j->args.tabs)
 		dest_print_tabs(&out, c);

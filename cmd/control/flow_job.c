@@ -10,6 +10,7 @@
 #include "cmd/text/flow_print.h"
 #include "cmd/text/flow_sums.h"
 #include "cmd/text/flow_tell.h"
+#include "cmd/text/order_print.h"
 
 #include <stdlib.h>
 
@@ -102,7 +103,9 @@ static void say_answer(const struct flow_job *j, struct flow_command *c)
 {
 	struct buf out = {0};
 	flow_print_sort(c);
-	if (order_changes(c->op))
+	if (order_changes(c->op) && j->args.json)
+		order_print_json(&out, "flow", c->name, c->op, c->until_ms);
+	else if (order_changes(c->op))
 		flow_print_done(&out, c);
 	else if (j->args.json)
 		flow_print_json(&out, c);

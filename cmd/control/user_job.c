@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/control/order_job.h"
+#include "cmd/text/order_print.h"
 #include "cmd/text/queue_filter.h"
 #include "cmd/text/user_args.h"
 #include "cmd/text/user_print.h"
@@ -81,7 +82,9 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 {
 	struct buf out;
 	buf_init(&out);
-	if (order_changes(o->op))
+	if (order_changes(o->op) && j->args.json)
+		order_print_json(&out, "login", o->name, o->op, 0);
+	else if (order_changes(o->op))
 		user_print_done(&out, o);
 	else if (j->args.json)
 		user_print_json(&out, o, j->queued);

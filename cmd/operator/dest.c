@@ -8,8 +8,9 @@
 static const char usage[] =
 	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN|--provider NAME] [--flow NAME] [--json | "
 	"--tabs]\n"
-	"       sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] [--cluster]\n"
-	"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster]\n"
+	"       sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] [--cluster] "
+	"[--json]\n"
+	"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster] [--json]\n"
 	"list:    one line for each site that the relay knows, the worst first, with its hosts;\n"
 	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
 	"         window, connections, busy, waiting, deferred, replies so far, the last "

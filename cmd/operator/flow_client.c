@@ -8,8 +8,8 @@
 static const char usage[] =
 	"usage: sluice flow [list|show] [NAME] [--json]\n"
 	"       sluice flow list [NAME] --cluster [--json]\n"
-	"       sluice flow suspend NAME [--for TIME] [--cluster]\n"
-	"       sluice flow resume|reset NAME [--cluster]\n"
+	"       sluice flow suspend NAME [--for TIME] [--cluster] [--json]\n"
+	"       sluice flow resume|reset NAME [--cluster] [--json]\n"
 	"list:    one line for each flow that has mail in work, or had some lately: messages, "
 	"what\n"
 	"         is being sent, its share of that; recipients sent, deferred, refused today\n"

@@ -7,7 +7,7 @@
 
 static const char usage[] =
 	"usage: sluice user [list|show] [LOGIN] [--json]\n"
-	"       sluice user suspend|resume|reset LOGIN [--cluster]\n"
+	"       sluice user suspend|resume|reset LOGIN [--cluster] [--json]\n"
 	"list:    one line for each login that was seen: what it sent today, what its limits\n"
 	"         still allow, what was refused, wrong passwords; messages sent yesterday.\n"
 	"show:    the same with all details.\n"

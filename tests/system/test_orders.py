@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -232,3 +233,17 @@ def test_queue_bytes_count_what_is_there(relay):
     wait_until(lambda: counted("queue_live_bytes") > 600000, what="it to be counted again")
     relay.command("queue", "delete", "--all")
     wait_until(lambda: counted("queue_live_bytes") < 100000, what="it to be gone")
+
+
+@pytest.mark.parametrize("command, what, name", [("dest", "destination", "later.test"), ("flow", "flow", "shop.test"), ("user", "login", "ann")])
+def test_an_order_says_with_json_what_it_has_done(relay, command, what, name):
+    def ordered(*words):
+        done = relay.command(command, *words, "--json")
+        assert done.returncode == DONE, done.stderr
+        return json.loads(done.stdout)
+    assert ordered("suspend", name) == {what: name, "state": "suspended", "until": None}
+    assert ordered("resume", name) == {what: name, "state": "resumed", "until": None}
+    if command != "user":
+        assert ordered("suspend", name, "--for", "1h")["until"] > time.time()
+    done = relay.command(command, "resume", "nobody.test", "--json")
+    assert (done.returncode, done.stdout) == (REFUSED, "")
