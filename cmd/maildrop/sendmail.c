@@ -216,24 +216,35 @@ static int send_message(struct job *j)
 	return status;
 }
 
-/* The routes of mail for these addresses, by sluice route. */
-static int verify_addresses(const struct sendmail_options *o)
+/* As a message to it, or from it, would have it; sluice route says of what is no address that it is none. */
+static char *address_to_verify(const struct job *j, const char *text)
 {
+	char *address = strcmp(text, "<>") != 0 ? qualify_address(j, text) : NULL;
+	return address ? address : mem_strdup(text);
+}
+
+/* The routes of mail for these addresses, by sluice route. */
+static int verify_addresses(struct job *j)
+{
+	const struct sendmail_options *o = &j->options;
 	char route[] = "route", config[] = "-c", from[] = "--from";
 	char **words = mem_zalloc(((size_t)o->nrcpt + 6) * sizeof *words);
-	char *file = mem_strdup(o->conf_file), *sender = mem_strdup(o->from);
-	int n = 0;
+	char **kept = mem_zalloc(((size_t)o->nrcpt + 2) * sizeof *kept);
+	int n = 0, nkept = 0;
+	find_host(j);
 	words[n++] = route;
 	words[n++] = config;
-	words[n++] = file;
-	if (sender) {
+	words[n++] = kept[nkept++] = mem_strdup(o->conf_file);
+	if (o->from) {
 		words[n++] = from;
-		words[n++] = sender;
+		words[n++] = kept[nkept++] = address_to_verify(j, o->from);
 	}
-	memcpy(words + n, o->rcpt, (size_t)o->nrcpt * sizeof *words);
-	int status = cmd_route(n + o->nrcpt, words);
-	free(file);
-	free(sender);
+	for (int i = 0; i < o->nrcpt; i++)
+		words[n++] = kept[nkept++] = address_to_verify(j, o->rcpt[i]);
+	int status = cmd_route(n, words);
+	while (nkept > 0)
+		free(kept[--nkept]);
+	free(kept);
 	free(words);
 	return status;
 }
@@ -262,20 +273,25 @@ static int read_aliases(const struct sendmail_options *o)
 	return status;
 }
 
-/* A command that needs the queue, the routes or the tables, and no message. False: it is another. */
+/* A command that needs the queue or the tables, and no message. False: it is another. */
 static bool other_command(struct sendmail_options *o, int *status)
 {
 	if (o->mode == SENDMAIL_LIST)
 		*status = queue_habit_list(&o->of, o->conf_file);
 	else if (o->mode == SENDMAIL_FLUSH)
 		*status = queue_habit_flush(&o->of, o->conf_file);
-	else if (o->mode == SENDMAIL_VERIFY)
-		*status = verify_addresses(o);
 	else if (o->mode == SENDMAIL_ALIASES)
 		*status = read_aliases(o);
 	else
 		return false;
 	return true;
+}
+
+static int finish_command(struct job *j)
+{
+	if (j->options.mode == SENDMAIL_SESSION)
+		return sendmail_session(j->conf);
+	return j->options.mode == SENDMAIL_VERIFY ? verify_addresses(j) : submit_message(j);
 }
 
 int cmd_sendmail(int argc, char **argv)
@@ -288,11 +304,10 @@ int cmd_sendmail(int argc, char **argv)
 		return status;
 	}
 	struct options o = {.conf_file = j.options.conf_file};
-	bool session = j.options.mode == SENDMAIL_SESSION;
-	j.conf = session ? options_conf(&o) : options_conf_to_ask(&o);
+	j.conf = j.options.mode == SENDMAIL_SUBMIT ? options_conf_to_ask(&o) : options_conf(&o);
 	if (!j.conf)
 		return EX_CONFIG;
-	status = session ? sendmail_session(j.conf) : submit_message(&j);
+	status = finish_command(&j);
 	if (j.conf->faulty && status != EX_OK && status != EX_USAGE)
 		status = EX_CONFIG; /* its limits may not be the relay's */
 	queue_habit_free(&j.options.of);

@@ -111,6 +111,9 @@ def test_options_of_submission(relay):
     assert sendmail(relay, "-h", "5", "c@d.test", stdin="Subject: x\n\n").returncode == DONE
     done = sendmail(relay, "-bv", "c@d.test")
     assert done.returncode == DONE and "c@d.test" in done.stdout and str(relay.sink.port) in done.stdout
+    done = sendmail(relay, "-bv", "-f", "me", "root", "<c@d.test>")
+    assert done.returncode == DONE and "<me@relay.test>" in done.stdout
+    assert "to         <root@relay.test>" in done.stdout and "to         <c@d.test>" in done.stdout
     assert sendmail(relay, "-bi").returncode == DONE
     for option in (["-V", ""], ["-V", "x" * 101], ["-V", "\u00e4"], ["-N", "never,"], ["-N", "delay,,failure"]):
         assert sendmail(relay, *option, "c@d.test", stdin="Subject: x\n\n").returncode == EX_USAGE
