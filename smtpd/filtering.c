@@ -217,9 +217,10 @@ void filtering_added(struct session *s, const char *address, struct alias_added 
 	alias_added_fini(what);
 }
 
+/* Recipients that a table throws away are none to filters, and libmilter leaves DATA without RCPT unanswered. */
 void filtering_data(struct session *s, filtering_resume *resume)
 {
-	if (s->filtering)
+	if (s->filtering && s->tx->envelope->nrcpt > 0)
 		ask_filters(s, resume, milter_chain_data(s->filtering->mail.chain));
 	else
 		resume(s, true);

@@ -39,6 +39,8 @@ void filtering_rcpt(struct session *, const char *address, uint8_t notify, const
 /* orcpt may be NULL. */
 
 void filtering_data(struct session *, filtering_resume *);
+/* Not of a message that nobody gets. */
+
 void filtering_unknown(struct session *, const char *line, filtering_resume *);
 
 void filtering_sender(struct session *, const char *address);

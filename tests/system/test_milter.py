@@ -774,6 +774,31 @@ def test_a_copy_stays_as_long_as_anybody_is_left(lab, one):
     assert sink.wait_messages(4)[3].recipients == ["copy@dest.test"]
 
 
+@pytest.mark.parametrize("verb", ["DATA", "BDAT"])
+def test_of_a_message_that_nobody_gets_filters_are_told_no_content(lab, one, verb):
+    """Sendmail's library knows no DATA without RCPT, and does not answer it."""
+    rows = lab.folder("tables") / "access"
+    rows.write_text("gone@dest.test discard\n")
+    sink = lab.sink()
+    config = Config({"workers": 1, "recipient_access": [str(rows)]}).route_all_to(sink.port)
+    config.extra = _section("one", one.address)
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>")
+        client.command("RCPT TO:<gone@dest.test>")
+        if verb == "DATA":
+            client.command("DATA", 354)
+            client.send(stuff(CONTENT))
+        else:
+            client.send(b"BDAT %d LAST\r\n" % len(CONTENT) + CONTENT)
+        client.expect(250)
+        relay.wait_event("discard", reason="no recipient is left")
+        client.send_mail("a@sender.test", ["gone@dest.test", "b@dest.test"])
+    assert sink.wait_messages(1)[0].recipients == ["b@dest.test"]
+    assert one.conversations[-1].letters().startswith(b"CHMAMRTLNBE")
+
+
 ONE, BOTH = ["x@dest.test", "y@dest.test"], ["x@dest.test", "y@dest.test", "z@dest.test"]
 
 
