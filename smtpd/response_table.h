@@ -79,6 +79,7 @@
 	R(NO_MEMORY, 452, "4.3.1", "Insufficient memory, try again later")                         \
 	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "Sender address not owned by your login")                \
 	R(NO_RELAY, 550, "5.7.1", "Relay access denied")                                           \
+	R(ACCESS_DENIED, 550, "5.7.1", "Access denied")                                            \
 	R(NO_POSTMASTER, 550, "5.1.1", "No postmaster is configured here")                         \
 	R(LOOPBACK, 550, "5.1.2", "Recipient address leads back to this host")                     \
 	R(ALIAS_LOOP, 550, "5.4.6", "Alias loop, or alias expands to too many addresses")          \

@@ -87,27 +87,35 @@ static bool has_value(const struct line *l, const char *value)
 	return strlen(value) == l->len && memcmp(l->value, value, l->len) == 0;
 }
 
-static enum response take_sender(const struct conf *c, struct envelope *e, const struct line *l)
+static enum response take_sender(const struct conf *c, struct maildrop_access *said,
+				 struct envelope *e, const struct line *l)
 {
 	struct mailaddr a = {.utf8 = false};
 	if (e->sender)
 		return RESPONSE_BAD_PARAMETER;
 	if (l->len > 0 && mailaddr_mailbox(l->value, l->len, true, &a) != MAILADDR_OK)
 		return RESPONSE_BAD_SENDER;
+	if (!maildrop_access_sender(said, c, e, a.text))
+		return RESPONSE_ACCESS_DENIED;
 	e->smtputf8 |= a.utf8;
 	return addressing_sender(c, a.text, &e->sender);
 }
 
-static enum response take_recipient(const struct conf *c, struct alias_heard *heard,
+static enum response take_recipient(const struct conf *c, const struct maildrop_with *with,
 				    struct envelope *e, const struct line *l, uint8_t notify)
 {
 	struct mailaddr a;
+	bool dropped;
 	if (mailaddr_mailbox(l->value, l->len, true, &a) != MAILADDR_OK)
 		return RESPONSE_BAD_RECIPIENT;
 	if (policy_leads_here(&a))
 		return RESPONSE_LOOPBACK;
+	if (!maildrop_access_recipient(with->said, c, e, a.text, &dropped))
+		return RESPONSE_ACCESS_DENIED;
+	if (dropped)
+		return RESPONSE_OK;
 	e->smtputf8 |= a.utf8;
-	return addressing_recipient(c, heard, e, a.text, notify, NULL, NULL);
+	return addressing_recipient(c, with->heard, e, a.text, notify, NULL, NULL);
 }
 
 static bool take_envid(struct envelope *e, const char *value)
@@ -172,8 +180,8 @@ static bool may_relay(const struct conf *c)
 }
 
 /* All lines are read, so that all that servers must be asked is known at once. */
-static enum response take_lines(const struct conf *c, struct alias_heard *heard, const char **at,
-				const char *end, struct envelope *e)
+static enum response take_lines(const struct conf *c, const struct maildrop_with *with,
+				const char **at, const char *end, struct envelope *e)
 {
 	struct line l;
 	uint8_t notify = 0;
@@ -181,9 +189,9 @@ static enum response take_lines(const struct conf *c, struct alias_heard *heard,
 	enum response why = may_relay(c) ? RESPONSE_OK : RESPONSE_NO_RELAY;
 	while (why == RESPONSE_OK && next_line(at, end, &l)) {
 		if (has_key(&l, "from"))
-			why = take_sender(c, e, &l);
+			why = take_sender(c, with->said, e, &l);
 		else if (has_key(&l, "to"))
-			why = take_recipient(c, heard, e, &l, notify);
+			why = take_recipient(c, with, e, &l, notify);
 		else if (!take_parameter(e, &l, &notify))
 			why = RESPONSE_BAD_PARAMETER;
 		if (why == RESPONSE_LOOKUP_FAILED) {
@@ -194,23 +202,23 @@ static enum response take_lines(const struct conf *c, struct alias_heard *heard,
 	return why == RESPONSE_OK && unheard ? RESPONSE_LOOKUP_FAILED : why;
 }
 
-enum response maildrop_form_read(const struct conf *c, struct alias_heard *heard, const char *head,
-				 size_t len, struct envelope *e)
+enum response maildrop_form_read(const struct conf *c, const struct maildrop_with *with,
+				 const char *head, size_t len, struct envelope *e)
 {
 	const char *at = head, *end = head + len;
-	enum response why = take_lines(c, heard, &at, end, e);
-	bool unheard = why == RESPONSE_LOOKUP_FAILED;
+	enum response why = take_lines(c, with, &at, end, e);
+	bool unheard = why == RESPONSE_LOOKUP_FAILED, dropped = with->said->dropped.n > 0;
 	if (why != RESPONSE_OK && !unheard)
 		return why;
-	if (!e->sender || (e->nrcpt == 0 && !unheard))
+	if (!e->sender || (e->nrcpt == 0 && !unheard && !dropped))
 		return RESPONSE_BAD_PARAMETER;
 	if (at + 1 != end || *at != '\n')
 		return RESPONSE_BAD_PARAMETER;
 	if (unheard) {
-		addressing_copies_known(c, heard, e->sender);
+		addressing_copies_known(c, with->heard, e->sender);
 		return why;
 	}
-	return addressing_copies(c, heard, e);
+	return e->nrcpt > 0 ? addressing_copies(c, with->heard, e) : RESPONSE_OK;
 }
 
 void maildrop_form_limits(const struct conf *c, struct content_in *in)

@@ -24,6 +24,7 @@
 #define CMD_MAILDROP_MAILDROP_FORM_H
 
 #include "base/envelope.h"
+#include "cmd/maildrop/maildrop_access.h"
 #include "cmd/maildrop/submit.h"
 #include "smtpd/alias_heard.h"
 #include "smtpd/content_in.h"
@@ -46,10 +47,17 @@ bool maildrop_form_first(const char *bytes, size_t len, struct maildrop_first *)
 size_t maildrop_form_head_end(const char *bytes, size_t len, size_t from);
 /* Where the content begins, or 0: it is not among them. Nothing ends before from. */
 
-enum response maildrop_form_read(const struct conf *, struct alias_heard *, const char *head,
-				 size_t len, struct envelope *);
-/* The submission that the head names, aliases expanded. RESPONSE_LOOKUP_FAILED: servers of these must be asked first, about what
- * is wanted now. Without what was heard (NULL) they count as having none. */
+/* For reading the head, and what tables say of it. */
+struct maildrop_with {
+	struct alias_heard *heard;    /* of servers; NULL: they count as having no alias */
+	struct maildrop_access *said; /* cleared before */
+};
+
+enum response maildrop_form_read(const struct conf *, const struct maildrop_with *,
+				 const char *head, size_t len, struct envelope *);
+/* The submission that the head names, aliases expanded; without recipients, if tables throw all of them away.
+ * RESPONSE_LOOKUP_FAILED: servers of aliases must be asked first, about what is wanted now. RESPONSE_ACCESS_DENIED: as said has
+ * it. */
 
 void maildrop_form_limits(const struct conf *, struct content_in *);
 /* Of the listener to which sendmail would have spoken, or of the first. */

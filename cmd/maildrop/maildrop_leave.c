@@ -68,9 +68,12 @@ static int put_refusal(enum response why, int permanent, struct buf *error)
 static int judge_submission(struct leaving *l, const struct submission *s, struct buf *error)
 {
 	struct envelope *e = envelope_new();
+	struct maildrop_access said = {0};
+	const struct maildrop_with with = {.said = &said};
 	enum response why = RESPONSE_TOO_MANY_RECIPIENTS;
 	if (buf_len(&l->head) <= MAILDROP_HEAD_MAX)
-		why = maildrop_form_read(l->conf, NULL, buf_data(&l->head), buf_len(&l->head), e);
+		why = maildrop_form_read(l->conf, &with, buf_data(&l->head), buf_len(&l->head), e);
+	maildrop_access_fini(&said);
 	envelope_free(&e);
 	if (why != RESPONSE_OK)
 		return put_refusal(why, EX_NOUSER, error);

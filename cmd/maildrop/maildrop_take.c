@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/log.h"
+#include "base/log_forms.h"
 #include "base/mem.h"
 #include "dkim/dkim.h"
 #include "base/datetime.h"
@@ -37,7 +38,9 @@ struct reading {
 	struct buf head;
 	struct envelope *envelope; /* NULL until the head is read */
 	struct intake intake;
+	struct maildrop_access said;
 	bool unheard; /* servers of aliases must be asked first */
+	bool put_off; /* a row of a table wants it later */
 };
 
 struct take *take_new(uint64_t id)
@@ -133,11 +136,33 @@ static void put_received(struct reading *r)
 	buf_fini(&field);
 }
 
+/* By a row of sender_access or recipient_access: for good, or for now, which is said once. */
+static enum take_result refuse_by_row(struct reading *r)
+{
+	char user[USER_MAX];
+	struct take *t = r->take;
+	const struct access_value *v = &r->said.refusal;
+	char *reply = mem_printf("%d %s %s", v->code, v->dsn, v->text);
+	bool known = t->reply && strcmp(t->reply, reply) == 0;
+	free(t->reply);
+	t->reply = reply;
+	if (v->code >= 500)
+		return mark_bad(t, reply);
+	if (!known)
+		log_event(LOG_LEVEL_INFO, "maildrop", "file", log_id(t->id), "user",
+			  take_owner(t, user), "reason", reply, NULL);
+	r->put_off = true;
+	return TAKE_LATER;
+}
+
 static enum take_result begin_intake(struct reading *r, size_t head_len, uint64_t size)
 {
 	r->envelope = envelope_new();
-	enum response why = maildrop_form_read(r->conf, &r->take->aliases.heard, buf_data(&r->head),
-					       head_len, r->envelope);
+	const struct maildrop_with with = {&r->take->aliases.heard, &r->said};
+	enum response why =
+		maildrop_form_read(r->conf, &with, buf_data(&r->head), head_len, r->envelope);
+	if (why == RESPONSE_ACCESS_DENIED)
+		return refuse_by_row(r);
 	r->unheard = why == RESPONSE_LOOKUP_FAILED;
 	if (r->unheard)
 		return TAKE_LATER;
@@ -229,7 +254,7 @@ static struct log_held *hold_log(const struct take *t, const struct envelope *e,
 			take_owner(t, user), "uid", log_number(t->owner), "from", e->sender,
 			"nrcpt", log_number(e->nrcpt), "size", log_number((int64_t)e->size),
 			"message_id", t->message_id, "flow", envelope_flow(e), "signed", signed_by,
-			NULL);
+			"held", e->held ? "yes" : NULL, NULL);
 }
 
 static struct spool_store *new_store(struct take *t, struct loop *reply_to)
@@ -241,6 +266,14 @@ static struct spool_store *new_store(struct take *t, struct loop *reply_to)
 	ask->taken = true;
 	ask->id = t->id;
 	return ask;
+}
+
+/* A message that was not stored, as if it had been asked for: how it ended is in t->end. */
+static void post_unstored(struct take *t, struct loop *to)
+{
+	struct spool_store *ask = new_store(t, to);
+	ask->note.type = SPOOL_STORED;
+	loop_post(to, &ask->note);
 }
 
 static void post_store(struct take *t, struct spool *spool, struct spool_store *ask,
@@ -332,13 +365,29 @@ static void name_origin(struct reading *r)
 	const struct flow_facts facts = {.id = r->take->id,
 					 .named = header->flow_named ? header->flow : NULL,
 					 .sender = r->envelope->sender};
-	r->envelope->flow = flow_name(r->conf, &facts);
+	r->envelope->flow = r->said.flow ? mem_strdup(r->said.flow) : flow_name(r->conf, &facts);
 	envelope_came_from(r->envelope, take_owner(r->take, user), NULL);
+}
+
+static void tell_dropped(const struct reading *r)
+{
+	const struct maildrop_access *said = &r->said;
+	for (int i = 0; i < said->dropped.n; i++)
+		log_event(LOG_LEVEL_INFO, "discard", "id", log_id(r->take->id), "from",
+			  r->envelope->sender, "to", said->dropped.item[i], "reason",
+			  said->discards ? "sender_access" : "recipient_access", NULL);
 }
 
 static void ask_to_store(struct reading *r)
 {
 	struct take *t = r->take;
+	tell_dropped(r);
+	if (r->envelope->nrcpt == 0) {
+		t->end = TAKE_DISCARDED;
+		t->why = LOG_NO_RECIPIENT;
+		post_unstored(t, r->with->loop);
+		return;
+	}
 	remember_id(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
@@ -364,9 +413,7 @@ static void learnt_aliases(void *owner, bool failed)
 	t->end = failed ? TAKE_PUT_OFF : TAKE_AGAIN;
 	if (failed)
 		alias_learn_end(&t->aliases);
-	struct spool_store *ask = new_store(t, t->reply_to);
-	ask->note.type = SPOOL_STORED;
-	loop_post(t->reply_to, &ask->note);
+	post_unstored(t, t->reply_to);
 }
 
 static enum take_result learn_aliases(struct take *t, const struct take_means *with)
@@ -403,6 +450,12 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 		close(r.fd);
 	envelope_free(&r.envelope);
 	intake_fini(&r.intake);
+	maildrop_access_fini(&r.said);
 	buf_fini(&r.head);
+	if (r.put_off) {
+		t->end = TAKE_PUT_OFF;
+		post_unstored(t, with->loop);
+		return TAKE_ASKED;
+	}
 	return r.unheard ? learn_aliases(t, with) : result;
 }

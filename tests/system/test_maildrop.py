@@ -426,6 +426,38 @@ def test_who_may_not_relay_by_smtp_may_not_by_the_maildrop(lab):
     assert not folder(relay, "maildrop")
 
 
+def _with_access(lab, name, *rows):
+    path = lab.folder("tables") / name
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return [str(path)]
+
+
+def test_tables_of_access_hold_for_what_was_left(lab):
+    """What a listener would refuse does not come in because the relay was down for a moment."""
+    relay, sink = setting_out(
+        lab, start=False,
+        recipient_access=_with_access(lab, "recipients", "no@dest.test 550 5.7.9 not you", "later@dest.test 450 4.7.9 not yet",
+                                      "held@dest.test hold", "gone@dest.test discard", "vip@dest.test flow vip"),
+        sender_access=_with_access(lab, "senders", "bad@sender.test reject", "void@sender.test discard"))
+    for sender, *to in [("a", "no", "you"), ("a", "later"), ("a", "held"), ("a", "gone", "one"), ("a", "gone"), ("a", "vip"),
+                        ("bad", "you"), ("void", "you")]:
+        submit(relay, "-f", f"{sender}@sender.test", *(f"{name}@dest.test" for name in to))
+    start(relay)
+    wait_until(lambda: not folder(relay, "maildrop") and len(relay.events("queued")) == 3, 60, "what may be sent")
+    relay.wait_event("discard", reason="no recipient is left", count=2)
+    assert relay.wait_event("discard", to="you@dest.test")["reason"] == "sender_access"
+    assert len(relay.events("discard", to="gone@dest.test", reason="recipient_access")) == 2
+    assert {one["reason"] for one in relay.wait_event("quarantined", count=2) and relay.events("quarantined")} == {
+        "550 5.7.9 not you", "550 5.7.1 access denied"}
+    assert relay.wait_event("maildrop")["reason"] == "450 4.7.9 not yet" and folder(relay, "taken")
+    assert relay.wait_event("queued", flow="vip")
+    wait_until(lambda: len(sink.messages) == 2, 60, "the mail of those who may have it")
+    assert sorted(one.recipients[0] for one in sink.messages) == ["one@dest.test", "vip@dest.test"]
+    assert "held@dest.test" in relay.command("queue", "list", "--queue", "hold").stdout
+    pathlib.Path(relay.config.settings["recipient_access"][0]).write_text("other@dest.test accept\n")
+    assert "later@dest.test" in relay.wait_event("sent", to="later@dest.test")["to"]
+
+
 def test_where_there_is_no_maildrop_sendmail_says_so(lab):
     relay = lab.relay(start=False)
     text = submit(relay, status=EX_TEMPFAIL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
+#include "cmd/maildrop/maildrop_access.c"
 #include "cmd/maildrop/maildrop_form.c"
 #include "cmd/maildrop/submit.c"
 #include "cmd/maildrop/submit_talk.c"
@@ -47,7 +48,10 @@ static void put(void)
 static enum response read_text(const char *text, size_t len)
 {
 	struct envelope *e = envelope_new();
-	enum response why = maildrop_form_read(conf, NULL, text, len, e);
+	struct maildrop_access said = {0};
+	const struct maildrop_with with = {.said = &said};
+	enum response why = maildrop_form_read(conf, &with, text, len, e);
+	maildrop_access_fini(&said);
 	envelope_free(&e);
 	return why;
 }
@@ -61,7 +65,9 @@ static void what_is_put_is_read_again(void **state)
 	assert_int_equal(f.length, buf_len(&first));
 	assert_int_equal(f.size, buf_len(&head) + buf_len(&content));
 	struct envelope *e = envelope_new();
-	assert_int_equal(maildrop_form_read(conf, NULL, buf_data(&head), buf_len(&head), e),
+	struct maildrop_access said = {0};
+	const struct maildrop_with with = {.said = &said};
+	assert_int_equal(maildrop_form_read(conf, &with, buf_data(&head), buf_len(&head), e),
 			 RESPONSE_OK);
 	assert_string_equal(e->sender, "me@sender.test");
 	assert_string_equal(e->envid, "x+2By");

@@ -49,6 +49,7 @@ static int noted_renameat(int from, const char *name, int to, const char *to_nam
 #include "cmd/maildrop/maildrop_leave.c"
 #undef disk_sync
 #undef renameat
+#include "cmd/maildrop/maildrop_access.c"
 #include "cmd/maildrop/maildrop_form.c"
 
 static char folder[] = "/tmp/sluice-test-XXXXXX";
