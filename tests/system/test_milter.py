@@ -178,6 +178,14 @@ def test_lines_of_a_field_that_have_nothing_in_them_are_left_out(relay, sink, on
     assert content == rest.replace(b"\r\n\r\n", b"\r\nX-Odd: " + field + b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("length", [65536, 300000])
+def test_a_body_may_be_replaced_by_one_packet(relay, sink, one, length):
+    """As rspamd has it, and Postfix takes it."""
+    body = (b"y" * 62 + b"\r\n") * (length // 64)
+    one.behave({"E": packet(b"b", body) + packet(m.CONTINUE)})
+    assert _passed(relay, sink).content.endswith(b"\r\n\r\n" + body)
+
+
 def test_a_large_body_is_replaced_by_another(relay, sink, one, two):
     new = b"0123456789abcdef" * 64 + b"\r\n"
     one.behave({"E": m.replace_body(new * 1500) + packet(m.CONTINUE)})
@@ -437,11 +445,12 @@ def test_an_old_version_is_told_what_it_knows(relay, sink, one, version, said):
     assert one.wait_said(b"Q").letters() == said
 
 
-def test_a_body_without_end_is_no_good(module_lab, sink, one):
+@pytest.mark.parametrize("body", [m.replace_body(b"x" * 65000 + b"\r\n") * 100, packet(b"b", (b"x" * 65000 + b"\r\n") * 100)], ids=["packets", "one"])
+def test_a_body_without_end_is_no_good(module_lab, sink, one, body):
     config = Config({"workers": 1, "message_size_limit": "4m"}).route_all_to(sink.port)
     config.listeners["smtp"] = {"milters": ["one"]}
     config.extra = _section("one", one.address, timeout="60s")
-    one.behave({"E": m.replace_body(b"x" * 65000 + b"\r\n") * 100 + packet(m.CONTINUE)})
+    one.behave({"E": body + packet(m.CONTINUE)})
     relay = module_lab.relay(config)
     with relay.client() as client:
         client.greet()
