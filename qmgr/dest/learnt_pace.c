@@ -24,6 +24,7 @@ static const double from_nothing =
 	2; /* times, with each that is taken, while it is not known what goes */
 static const double restart = 1.0; /* a second, when it is taken again after all was refused */
 static const double below = 0.95;  /* of what was measured */
+static const double unused = 4; /* times what was measured: a pace beyond was not what was refused */
 
 enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000, TELLING = 10 };
 
@@ -140,7 +141,8 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 {
 	if (p->era_taken > 0) {
 		double measured = measure_rate(p, now_ms);
-		p->known = below * sqrt(smaller_of(measured, p->rate) * p->rate);
+		double was = smaller_of(p->rate, unused * measured);
+		p->known = below * sqrt(smaller_of(measured, was) * was);
 		p->guess /= 2;
 		cut_pace(p, p->known, now_ms, most_ms);
 	} else if (!p->in_vain) {
@@ -185,6 +187,7 @@ static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 	else
 		p->rate += larger_of(smaller_of(part, most),
 				     p->guess * smaller_of(guessing, guessing_most * p->rate));
+	p->rate = smaller_of(p->rate, LEARNT_PACE_MOST);
 }
 
 /* Mail is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and

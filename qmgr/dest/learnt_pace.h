@@ -49,6 +49,7 @@ enum {
 
 #define LEARNT_PACE_FLOOR 0.1	/* a second: below that nothing goes back to the head */
 #define LEARNT_PACE_LEAST 0.002 /* a second: below that it is asked */
+#define LEARNT_PACE_MOST 1e5	/* a second: no host takes more, and it grows no further */
 
 enum learnt_pace_state { LEARNT_PACE_FREE, LEARNT_PACE_PACED, LEARNT_PACE_ASKING };
 

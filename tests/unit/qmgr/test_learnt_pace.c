@@ -148,6 +148,23 @@ static void from_nothing_it_grows_quickly(void **state)
 	assert_in_range(n.ended_ms, 26 * SECOND, SECOND + 26 * SECOND * 170 / 100);
 }
 
+/* Each message doubles it, however many come: what is refused thereafter is measured by what was taken. */
+static void it_grows_no_further_than_any_host_takes(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	int64_t now_ms = SECOND;
+	learnt_pace_refused(&p, p.era, now_ms, MOST);
+	for (int i = 0; i < 2000; i++) {
+		now_ms += i == 0 ? SECOND : 10;
+		learnt_pace_begun(&p, now_ms);
+		learnt_pace_taken(&p, p.era, now_ms);
+	}
+	assert_true(learnt_pace_rate(&p) <= LEARNT_PACE_MOST);
+	learnt_pace_refused(&p, p.era, now_ms, MOST);
+	assert_true(learnt_pace_rate(&p) > 80 && learnt_pace_rate(&p) < 250); /* of 100 */
+}
+
 static void slow_ones_are_refused_no_more_often_than_others(void **state)
 {
 	(void)state;
@@ -259,6 +276,7 @@ int main(void)
 		TEST(a_bucket_by_the_hour_is_not_asked_all_the_time),
 		TEST(one_that_refuses_all_for_an_hour_is_asked_a_dozen_times),
 		TEST(from_nothing_it_grows_quickly),
+		TEST(it_grows_no_further_than_any_host_takes),
 		TEST(slow_ones_are_refused_no_more_often_than_others),
 		TEST(a_pace_of_minutes_grows_within_hours),
 		TEST(what_was_under_way_when_it_was_cut_cuts_no_more),
