@@ -24,9 +24,23 @@ static const double from_nothing =
 	2; /* times, with each that is taken, while it is not known what goes */
 static const double restart = 1.0; /* a second, when it is taken again after all was refused */
 static const double below = 0.95;  /* of what was measured */
-static const double unused = 4; /* times what was measured: a pace beyond was not what was refused */
+static const double unused =
+	4; /* times what was measured: a pace beyond was not what was refused */
+static const double doubting =
+	0.2; /* of it, with a message, where it is doubted, and so much more with each further */
+static const double doubting_most = 1;
+static const double from_doubt = 4; /* times the pace at which it was asked, likewise */
+static const double fallen = 0.9;   /* of the mean of the cycle before */
 
-enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000, TELLING = 10 };
+enum {
+	SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES,
+	GRAIN_US = 50000,
+	TELLING = 10,
+	HARDLY_ANY = 3, /* messages */
+	STEADY = 4,	/* messages of an era, after which a pace that is doubted grows quickly */
+	FALLS = 3,
+	BY_CHANCE = 8, /* sooner or later by up to such a part */
+};
 
 static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
 {
@@ -90,12 +104,20 @@ static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 	p->due_us = now_ms * 1000 + wait_us;
 }
 
+/* As much as the moment is by chance. */
+static int64_t about_us(int64_t wait_ms, int64_t now_ms, int64_t most_ms)
+{
+	int64_t mixed = (uint32_t)now_ms * UINT32_C(2654435761) >> 16;
+	int64_t about = wait_ms * 1000 + wait_ms * 1000 / BY_CHANCE * (mixed - 0x8000) / 0x8000;
+	return number_min(about, most_ms * 1000);
+}
+
 static void ask_next(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
 {
 	p->ask_ms = wait_ms < most_ms ? wait_ms : most_ms;
 	p->in_vain = false;
 	learnt_pace_move(p, LEARNT_PACE_ASKING);
-	begin_era(p, now_ms, p->ask_ms * 1000);
+	begin_era(p, now_ms, about_us(p->ask_ms, now_ms, most_ms));
 }
 
 /* To so many a second; where that is too few to be called a pace, it is asked so often. */
@@ -142,10 +164,12 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 	if (p->era_taken > 0) {
 		double measured = measure_rate(p, now_ms);
 		double was = smaller_of(p->rate, unused * measured);
+		p->early = p->rate < p->known || p->era_taken < HARDLY_ANY;
 		p->known = below * sqrt(smaller_of(measured, was) * was);
 		p->guess /= 2;
 		cut_pace(p, p->known, now_ms, most_ms);
 	} else if (!p->in_vain) {
+		p->doubted |= p->early;
 		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
@@ -170,6 +194,13 @@ bool learnt_pace_refused(struct learnt_pace *p, unsigned era, int64_t now_ms, in
 
 /* --- growth */
 
+static double part_of_doubted(const struct learnt_pace *p)
+{
+	if (!p->doubted || p->era_taken <= STEADY)
+		return 0;
+	return smaller_of(doubting * (double)(p->era_taken - STEADY), doubting_most);
+}
+
 static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 {
 	double seconds = (double)(now_ms - p->era_ms) / 1000;
@@ -185,19 +216,44 @@ static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 	else if (p->rate < p->known)
 		p->rate = p->known;
 	else
-		p->rate += larger_of(smaller_of(part, most),
-				     p->guess * smaller_of(guessing, guessing_most * p->rate));
+		p->rate +=
+			larger_of(larger_of(part_of_doubted(p) * p->rate, smaller_of(part, most)),
+				  p->guess * smaller_of(guessing, guessing_most * p->rate));
 	p->rate = smaller_of(p->rate, LEARNT_PACE_MOST);
 }
 
-/* Mail is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
- * nothing is known: it goes on as it was asked. */
+/* Buckets let as much through in each cycle as in the one before, however it was spread. Where there is ever less, as the pace is less, silences come for
+ * reasons of their own. */
+static void compare_cycles(struct learnt_pace *p, double mean)
+{
+	p->falls = mean < fallen * p->mean ? p->falls + 1 : 0;
+	p->mean = mean;
+	p->doubted |= p->falls >= FALLS;
+}
+
+/* Nothing is known. Where silences have nothing to do with the pace it is soon as it was. */
+static void begin_from_nothing(struct learnt_pace *p)
+{
+	double asked = 1000 / (double)p->ask_ms;
+	p->known = 0;
+	p->guess = 1;
+	if (!p->doubted)
+		p->rate = from_nothing * asked;
+	else
+		p->rate = p->cycle_taken >= HARDLY_ANY ? restart : from_doubt * asked;
+}
+
+/* Mail is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty. */
 static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 {
 	int64_t in_ms = now_ms - p->cycle_ms;
 	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
-	p->known = p->cycle_taken > 1 ? mean : 0;
-	p->rate = p->cycle_taken > 1 ? mean : from_nothing * 1000 / (double)p->ask_ms;
+	if (p->cycle_taken > 1)
+		compare_cycles(p, mean);
+	if (p->cycle_taken > 1 && !p->doubted)
+		p->rate = p->known = mean;
+	else
+		begin_from_nothing(p);
 	p->rate = larger_of(LEARNT_PACE_LEAST, smaller_of(p->rate, restart));
 	p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
@@ -215,11 +271,14 @@ bool learnt_pace_taken(struct learnt_pace *p, unsigned era, int64_t now_ms)
 	p->cycle_taken++;
 	if (era != p->era)
 		return false;
-	p->in_vain = false;
 	if (p->state == LEARNT_PACE_ASKING) {
+		p->in_vain = false;
 		end_cycle(p, now_ms);
 		return true;
 	}
+	if (p->era_taken == 0 && !p->in_vain && !p->early)
+		p->doubted = false; /* a lesser pace is what it wanted */
+	p->in_vain = false;
 	p->era_taken++;
 	grow_pace(p, now_ms);
 	return false;

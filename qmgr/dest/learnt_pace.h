@@ -14,13 +14,19 @@
  *		known is what a burst had, and half as fast after each refusal. With one message it grows by a small part at most, so that a
  *		receiver that takes one in some seconds does not refuse every third; by more after hours, since of one in minutes few come. Where nothing is known, as after an outage, it doubles
  *		with each until one is refused. Refused: down to the mean of what was measured and what it was
- *	asking	one delivery at a time, after 1 s, 2 s, 4 s, ...; after a pace that was refused twice in vain, from twice its spacing on
+ *	asking	one delivery at a time, after about 1 s, 2 s, 4 s, ..., by chance an eighth sooner or later, lest one that is out at even
+ *		intervals be asked in each of them; after a pace that was refused twice in vain, from twice its spacing on
  *
  * What was under way when the pace was changed last says nothing new by being refused: it belongs to an older era. The first of an era
  * waits until all that is under way has come home.
  *
  * What was found to go is the mean of a whole cycle, from one silence to the end of the next: so a receiver that counts by the
  * minute or the hour is asked rarely, and gets its mail evenly, after its second cycle.
+ *
+ * A bucket lets the mean of a cycle through however slowly it is drained. So it is doubted that refusals have to do with the pace when they
+ * come as a silence below what was found to go, or with hardly any taken, or when each of several cycles had less than the one
+ * before: as of a host that is out now and then. Then nothing is known after a silence, and a pace of which some were taken
+ * grows quickly; until a lesser pace helps at once.
  *
  * Numbers in, numbers out. The same serves whatever a pace belongs to: a site today.
  *
@@ -67,8 +73,12 @@ struct learnt_pace {
 	int64_t era_taken, cycle_taken; /* and what was taken since */
 	double guess;			/* how little is known, 1 to 0 */
 	bool in_vain;			/* the last of this pace was refused, and none was taken */
-	int64_t slice_ms;		/* of the newest slice of the last seconds, */
-	int slice[LEARNT_PACE_SLICES];	/* what was taken in each, the newest first */
+	double mean;			/* a second: of the last cycle */
+	int falls;	  /* cycles that had less than the one before, one after the other */
+	bool early;	  /* refused last below what was found to go, or with hardly any taken */
+	bool doubted;	  /* that it refuses for the pace's sake */
+	int64_t slice_ms; /* of the newest slice of the last seconds, */
+	int slice[LEARNT_PACE_SLICES]; /* what was taken in each, the newest first */
 };
 
 /* All times: one steady clock. */

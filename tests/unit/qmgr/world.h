@@ -120,6 +120,12 @@ static inline void pass_time(int64_t ms)
 	settle();
 }
 
+/* A host that refuses all is asked again after about so long: learnt_pace.h. */
+static inline void pass_about(int64_t ms)
+{
+	pass_time(ms + ms / 8);
+}
+
 static inline void post(struct note *note)
 {
 	loop_post(qmgr_loop(q), note);
