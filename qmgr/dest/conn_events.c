@@ -230,10 +230,10 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		site_delivery_ended(s);
 		c->answered += d->nrcpt > 0 && d->rcpt[0].verdict &&
 			       d->rcpt[0].verdict->class != VERDICT_IN_DOUBT;
-		host_carried(c->host);
 		if (s->source)
 			judge_source(c, e, d);
-		site_pace_answered(c, e, d);
+		if (site_pace_answered(c, e, d))
+			host_carried(c->host);
 		source_count_verdicts(s->source, d);
 		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);

@@ -129,7 +129,7 @@ struct host {
 	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
 	struct verdict *why; /* the last failure, or NULL */
 	char *why_name;	     /* by which name the host was called in it */
-	bool told;	     /* that was 421 after it was ready: only mail shows that it is over */
+	bool told;	     /* it was ready, and would take nothing: only mail shows that this is over */
 	bool login_refused;  /* that was the login; until a connection is ready */
 	bool refuses;	     /* that was a 5xx to the connection, or to EHLO and HELO */
 	bool unfit; /* or, of one for mail with REQUIRETLS, that it can't do that: mail is returned when all refuse */

@@ -75,11 +75,15 @@ static bool is_of_host(struct site *s, const struct entry *e, const struct verdi
 	}
 }
 
+static bool may_be_refused(const struct site *s, struct entry *e)
+{
+	return e->refusals++ < s->queue.transport->settings->pace_retries;
+}
+
 /* The entry may try again at the pace, without an attempt counted. */
 static bool may_go_back(const struct site *s, struct entry *e)
 {
-	int64_t most = s->queue.transport->settings->pace_retries;
-	return site_pace_rate(s) >= LEARNT_PACE_FLOOR && e->refusals++ < most;
+	return site_pace_rate(s) >= LEARNT_PACE_FLOOR && may_be_refused(s, e);
 }
 
 /* Of the host: those of its refusals that were, as a mask would have it, by recipient. */
@@ -96,12 +100,41 @@ static void take_back(struct delivery *d, const struct verdict *why)
 	}
 }
 
-void site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
+/* Nothing is taken, and there is another host to ask; or only mail will show that this one takes some again. */
+static bool is_hosts_alone(const struct site *s, const struct host *h)
+{
+	return site_has_other(s, h) && (h->told || site_pace_asks(s));
+}
+
+static void leave_connections(struct site *s, const struct host *h)
+{
+	struct conn *c, *tmp;
+	HASH_ITER(hh, s->db->conns, c, tmp)
+	if (c->site == s && c->host == h && conn_ready(c))
+		conn_end(s->db, c);
+}
+
+/* As one that says 421 is: it is out, and others have its mail. */
+static void leave_host(struct conn *c, struct verdict *why)
+{
+	struct site *s = c->site;
+	struct host *h = c->host;
+	int64_t most_ms = s->queue.transport->settings->host_backoff_max;
+	h->told = true;
+	s->db->learnt = true;
+	site_adopt_failure(s, why);
+	if (host_failed(h, why, c->name, c->era, destdb_now_ms(s->db), most_ms))
+		site_host_changed(h);
+	pooling_changed(s->db, h);
+	leave_connections(s, h);
+}
+
+bool site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct verdict *why = NULL;
 	bool any_taken = false;
 	if (!site_pace_wanted(c->site) || d->verification)
-		return;
+		return true;
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		struct verdict *v = d->rcpt[i].verdict;
 		if (v && !why && is_of_host(c->site, e, v))
@@ -114,12 +147,17 @@ void site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
 	if (any_taken)
 		host_took(c, e);
 	if (!why)
-		return;
+		return true;
+	bool alone = !any_taken && is_hosts_alone(c->site, c->host);
 	verdict_ref(why);
-	host_refused(c, e, why);
-	if (may_go_back(c->site, e))
+	if (alone)
+		leave_host(c, why);
+	else
+		host_refused(c, e, why);
+	if (alone ? may_be_refused(c->site, e) : may_go_back(c->site, e))
 		take_back(d, why);
 	verdict_unref(why);
+	return !alone;
 }
 
 bool site_pace_told(struct conn *c, struct entry *e, struct delivery *d)

@@ -6,6 +6,7 @@
  *	limits: site_pace_open(), site_pace_due_ms()
  *
  * 421 after the greeting is such a refusal, too; but where another host of the site serves, it is that host's failure, as in the greeting.
+ * So is any other refusal where nothing is taken: then the others are asked, of lesser preference, too; and after it until that host has taken mail.
  *
  * After pace_retries refusals, or at less than one in ten seconds, a message that is refused is deferred for its own sake.
  * Where all is refused for longer than site_patience the site is `refused`: site_health.c keeps one message to ask with, and the others
@@ -77,8 +78,9 @@ void site_pace_log(struct site *);
 bool site_pace_rules(const struct site *, const struct host *);
 /* The site's pace is what a refusal of this host cuts: no other host takes its mail. */
 
-void site_pace_answered(struct conn *, struct entry *, struct delivery *);
-/* The delivery came back with verdicts: those that are to be tried again at the pace are taken away. */
+bool site_pace_answered(struct conn *, struct entry *, struct delivery *);
+/* The delivery came back with verdicts: those that are to be tried again at the pace are taken away. False: the host takes nothing, and
+ * is left to itself. */
 
 bool site_pace_told(struct conn *, struct entry *, struct delivery *);
 /* The delivery came back untouched, for the host would have none of it (delivery.refusal). False: it is to be deferred with that. */

@@ -287,6 +287,43 @@ static void where_another_host_serves_it_is_that_hosts_failure(void **state)
 	assert_int_equal(h->failures, 1);
 }
 
+/* The best of two by preference says "try later" to all: the other has the mail, and goes on having it when the best is looked at. */
+static void where_one_takes_nothing_the_others_are_asked(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 1 }");
+	for (uint64_t id = 1; id <= 3; id++)
+		send_mail(id, "x@a.test");
+	answer("a.test", "10 a.test 192.0.2.1, 20 b.test 192.0.2.2");
+	struct connection_open *o = open_to("a.test");
+	struct host *best = ((struct conn *)o->owner)->host;
+	const struct site *s = ((struct conn *)o->owner)->site;
+	ready(o, 1);
+	refuse(given_at(0), VERDICT_AT_MAIL, 451, "4.7.1", "try later");
+	assert_int_equal(best->state, HOST_UP);
+	pass_about(SECOND);
+	refuse(given_at(0), VERDICT_AT_MAIL, 451, "4.7.1", "try later");
+	assert_int_equal(best->state, HOST_OUT);
+	close_orderly(o);
+	o = open_to("b.test");
+	ready(o, 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+	double rate = site_pace_rate(s);
+	assert_true(rate >= 1);
+	pass_time(SECOND);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(2, 1, VERDICT_SENT);
+	close_orderly(o);
+	ready(open_to("a.test"), 1); /* the probe, which has the next */
+	pass_time(SECOND);
+	refuse(given_at(0), VERDICT_AT_MAIL, 451, "4.7.1", "try later");
+	assert_int_equal(best->state, HOST_OUT);
+	assert_int_equal(best->failures, 2);
+	assert_true(site_pace_rate(s) >= rate); /* that was no matter of the pace */
+}
+
 static void pipelines_are_one_deep_after_a_refusal(void **state)
 {
 	(void)state;
@@ -346,6 +383,7 @@ int main(void)
 		TEST(what_is_said_to_eight_of_different_senders_is_the_hosts),
 		TEST(of_one_sender_it_may_be_the_sender),
 		TEST(where_another_host_serves_it_is_that_hosts_failure),
+		TEST(where_one_takes_nothing_the_others_are_asked),
 		TEST(pipelines_are_one_deep_after_a_refusal),
 		TEST(a_pace_outlives_its_site_and_the_process),
 	};
