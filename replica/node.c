@@ -64,7 +64,11 @@ void node_order_free(struct node_order **op)
 /* That there is no answer may be because it was denied, which the server says in a message of its own. */
 static const char *why_not(const struct node *n, natsStatus s)
 {
-	return s == NATS_TIMEOUT && n->denied ? n->denied : nats_setup_text(s);
+	if (s != NATS_TIMEOUT)
+		return nats_setup_text(s);
+	return n->denied ? n->denied
+			 : "JetStream does not answer: NATS hangs, has no leader, or its disk was "
+			   "full, after which it is to be started again";
 }
 
 static void forget_denial(struct node *n)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 """The copy of a queue while NATS is away, full, or back without what it had acknowledged."""
 
+import contextlib
 import os
 import shutil
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -137,6 +139,30 @@ def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
     wait_until(lambda: nats.state("node1")["bytes"] < 10_000_000, 60, "what is dead to go")
     wait_until(lambda: reply_of(relay).code == 250, 60, "mail to be taken again")
     wait_until(lambda: spares(nats) == 4, 60, "room to be kept again")
+
+
+def test_a_node_says_that_jetstream_may_be_off_since_its_disk_was_full(lab):
+    folder = lab.folder("disk")
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "sluice-test", str(folder)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    lab.callback(subprocess.run, ["umount", "--lazy", str(folder)], check=True)
+    nats = Nats(folder, servers=1)
+    lab.callback(nats.close)
+    nats.start()
+    sink = lab.sink()
+    relay = relay_of(lab, nats, sink, adopt_after="5s")
+    with open(folder / "filler", "wb", buffering=0) as stream, contextlib.suppress(OSError):
+        while stream.write(b"x" * 4096) == 4096:
+            pass
+    wait_until(lambda: any("disk was full" in one.keys["reason"] for one in relay.events("node", state="waiting")), 120, "it to say what it may be")
+    os.unlink(folder / "filler")
+    nats.servers[0].kill()
+    nats.start()
+    wait_until(lambda: "accepting yes" in relay.command("stats").stdout, 60, "mail to be taken again")
+    before = len(sink.messages)
+    assert relay.send().code == 250
+    sink.wait_messages(before + 1)
 
 
 def test_what_is_taken_without_waiting_leaves_though_nats_is_full(lab):
