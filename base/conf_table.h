@@ -255,7 +255,7 @@
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
 	  "If no address of one preference has answered the TCP handshake within this time, the next preference is tried as well. Mail that would wait longer than this for hosts that are at their limits goes there, too. 0: only when the better hosts have failed.") \
 	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
-	  "A host that refuses connections, or does not answer, is tried again after 1 s, then after twice as long each time, up to this time.") \
+	  "A host that refuses connections, or does not answer, is tried again after 1 s, then after about twice as long each time, up to this time.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \
 	  "Mail for a destination that has died stays active this long, unless half of message_active_limit is in use. Then it is deferred, and due when the destination is alive again.") \
 	P(flag, pace, "true", 0, 0, RELOAD, "",                                                    \

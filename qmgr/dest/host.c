@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/host.h"
 
+#include "base/about.h"
 #include "base/address.h"
 #include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -58,12 +60,14 @@ static void forget_why(struct host *h)
 	h->why_name = NULL;
 }
 
-static int64_t backoff_ms(const struct host *h, int64_t most_ms)
+static int64_t backoff_ms(const struct host *h, int64_t now_ms, int64_t most_ms)
 {
 	int64_t ms = HOST_BACKOFF_FIRST_MS;
 	for (int i = 1; i < h->failures && ms < most_ms; i++)
 		ms *= 2;
-	return ms < most_ms ? ms : most_ms;
+	if (h->failures >= HOST_ABOUT_FAILURES)
+		ms = about_ms(ms, now_ms);
+	return number_min(ms, most_ms);
 }
 
 bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned era,
@@ -78,7 +82,8 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	if (h->failures < HOST_COUNT_MAX)
 		h->failures++;
 	h->failed_ms = now_ms;
-	h->retry_ms = now_ms + (h->login_refused ? backoff_max_ms : backoff_ms(h, backoff_max_ms));
+	h->retry_ms = now_ms +
+		      (h->login_refused ? backoff_max_ms : backoff_ms(h, now_ms, backoff_max_ms));
 	if (h->state != HOST_OUT)
 		host_move(h, HOST_OUT);
 	log_state(h, "out", time_text(h->retry_ms, now_ms), NULL);

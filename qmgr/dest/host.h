@@ -9,7 +9,7 @@
  *	 |                                     +--------- the probe failed -------+  |
  *	 +------------------------------ a connection is ready ----------------------+
  *
- * Time out is 1 s, and twice as long after each further failure, up to host_backoff_max.
+ * Time out is 1 s, and twice as long after each further failure, up to host_backoff_max; from the third on about so long (base/about.h).
  * Connections that were under way together fail together: that counts once.
  *
  * A host that turns connections away while n serve takes n: that is its limit, until one more is tried.
@@ -38,6 +38,7 @@
 
 enum {
 	HOST_BACKOFF_FIRST_MS = 1000,
+	HOST_ABOUT_FAILURES = 3,       /* from then on an eighth sooner or later, by chance */
 	HOST_LIMIT_CHANCE_MS = 1000,   /* it may be chance: a limit is believed so long at first, */
 	HOST_LIMIT_TWICE_MS = 2000,    /* then so long, */
 	HOST_LIMIT_FIRST_MS = 60000,   /* then so long, and twice as long each time */
@@ -129,9 +130,9 @@ struct host {
 	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
 	struct verdict *why; /* the last failure, or NULL */
 	char *why_name;	     /* by which name the host was called in it */
-	bool told;	     /* it was ready, and would take nothing: only mail shows that this is over */
-	bool login_refused;  /* that was the login; until a connection is ready */
-	bool refuses;	     /* that was a 5xx to the connection, or to EHLO and HELO */
+	bool told; /* it was ready, and would take nothing: only mail shows that this is over */
+	bool login_refused; /* that was the login; until a connection is ready */
+	bool refuses;	    /* that was a 5xx to the connection, or to EHLO and HELO */
 	bool unfit; /* or, of one for mail with REQUIRETLS, that it can't do that: mail is returned when all refuse */
 	int64_t slow_until_ms; /* steady clock: another was quicker, and goes before it until then */
 	struct host_plain *plain;

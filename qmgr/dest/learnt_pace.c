@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/learnt_pace.h"
 
+#include "base/about.h"
 #include "base/number.h"
 
 #include <assert.h>
@@ -39,7 +40,6 @@ enum {
 	HARDLY_ANY = 3, /* messages */
 	STEADY = 4,	/* messages of an era, after which a pace that is doubted grows quickly */
 	FALLS = 3,
-	BY_CHANCE = 8, /* sooner or later by up to such a part */
 };
 
 static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
@@ -104,20 +104,12 @@ static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 	p->due_us = now_ms * 1000 + wait_us;
 }
 
-/* As much as the moment is by chance. */
-static int64_t about_us(int64_t wait_ms, int64_t now_ms, int64_t most_ms)
-{
-	int64_t mixed = (uint32_t)now_ms * UINT32_C(2654435761) >> 16;
-	int64_t about = wait_ms * 1000 + wait_ms * 1000 / BY_CHANCE * (mixed - 0x8000) / 0x8000;
-	return number_min(about, most_ms * 1000);
-}
-
 static void ask_next(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
 {
 	p->ask_ms = wait_ms < most_ms ? wait_ms : most_ms;
 	p->in_vain = false;
 	learnt_pace_move(p, LEARNT_PACE_ASKING);
-	begin_era(p, now_ms, about_us(p->ask_ms, now_ms, most_ms));
+	begin_era(p, now_ms, 1000 * number_min(about_ms(p->ask_ms, now_ms), most_ms));
 }
 
 /* To so many a second; where that is too few to be called a pace, it is asked so often. */
