@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/operator/top_screen.h"
 
+#include "base/number.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/text/moment.h"
@@ -129,9 +130,10 @@ static void put_rates(const struct top_look *l, const struct top_look *before, s
 		{"bounced", "deliveries_total{result=\"bounced\""},
 		{"rejected", "rejects_total"},
 	};
+	char rate[NUMBER_RATE_MAX];
 	for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-		buf_printf(line, "%s%s %.3g/s", i ? "   " : "", rates[i][0],
-			   top_look_rate(l, before, rates[i][1]));
+		buf_printf(line, "%s%s %s/s", i ? "   " : "", rates[i][0],
+			   number_rate(rate, top_look_rate(l, before, rates[i][1])));
 	buf_printf(line, "   connections %.0f in, %.0f out",
 		   top_look_sum(l, "connections{side=\"server\""),
 		   top_look_sum(l, "connections{side=\"client\""));
@@ -210,7 +212,7 @@ static int name_width(const struct top_screen *s, const struct top_look *l, int 
 static void put_site(const struct top_site *site, bool chosen, int width, struct buf *line)
 {
 	struct buf state;
-	char rate[16] = "";
+	char rate[NUMBER_RATE_MAX] = "";
 	buf_init(&state);
 	buf_puts(&state, site->state);
 	if (site->tried_in_s > 0) {
@@ -218,7 +220,7 @@ static void put_site(const struct top_site *site, bool chosen, int width, struct
 		moment_put_span(&state, (int64_t)(site->tried_in_s * 1000));
 	}
 	if (site->rate >= 0)
-		snprintf(rate, sizeof rate, "%.3g", site->rate);
+		number_rate(rate, site->rate);
 	buf_printf(line,
 		   "%c %-*.*s %-*.*s %4" PRId64 " %4" PRId64 " %7" PRId64 " %8" PRId64 " %6s  %s",
 		   chosen ? '>' : ' ', width, width, site->name, STATE, STATE, buf_cstr(&state),

@@ -4,6 +4,7 @@
 #include "base/ident.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
@@ -18,8 +19,9 @@ enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
 
 void explain_print_pace(struct buf *to, double rate, int64_t since_ms, bool utc)
 {
+	char text[NUMBER_RATE_MAX];
 	if (rate >= 1)
-		buf_printf(to, "%.3g/s", rate);
+		buf_printf(to, "%s/s", number_rate(text, rate));
 	else if (rate > 0)
 		buf_printf(to, "one in %.0f s", 1 / rate);
 	if (since_ms > 0) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"
@@ -57,10 +58,11 @@ void site_pace_log(struct site *s)
 	const struct site_pace *p = s->pacing;
 	double rate = site_pace_rate(s);
 	bool shared = site_pace_shared(s);
+	char text[NUMBER_RATE_MAX];
 	log_event(LOG_LEVEL_INFO, "pace", "provider", shared ? s->provider->name : NULL, "site",
 		  shared ? NULL : s->name, "transport", shared ? NULL : s->queue.transport->title,
 		  "source", source_name(s), "state", states[p->learnt.state], "pace",
-		  rate > 0 ? log_text("%.3g", rate) : NULL, "reason", reason_of_change(p, rate),
+		  rate > 0 ? number_rate(text, rate) : NULL, "reason", reason_of_change(p, rate),
 		  "reply", p->why ? log_reply(p->why->code, p->why->text) : NULL, NULL);
 	s->pacing->logged = rate;
 }
