@@ -42,16 +42,23 @@ static struct list *place_of(struct orders *o, enum order_kind kind)
 	return l;
 }
 
+/* A later one says all that it says; behind a purge that has failed it would come after that one. */
+static void drop_waiting_checkpoint(struct orders *o)
+{
+	list_each (link, tmp, &o->queue) {
+		struct order *one = order_of(link);
+		if (one->kind == ORDER_CHECKPOINT && !one->under_way)
+			drop_order(o, one);
+	}
+}
+
 struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key key)
 {
+	if (kind == ORDER_CHECKPOINT)
+		drop_waiting_checkpoint(o);
 	struct list *place = place_of(o, kind);
-	struct order *before = place->prev == &o->queue ? NULL : order_of(place->prev);
 	if (place != &o->queue || kind != ORDER_GONE)
 		o->covered = 0;
-	if (kind == ORDER_CHECKPOINT && before && before->kind == kind && !before->under_way) {
-		buf_clear(&before->bytes);
-		return before;
-	}
 	struct order *new = mem_zalloc(sizeof *new);
 	new->kind = kind;
 	new->key = key;
@@ -99,6 +106,24 @@ bool orders_may(struct orders *o, struct copies *copies)
 		o->covered = o->n;
 	}
 	return goals_reached(&o->goals, copies);
+}
+
+static bool is_replaced(const struct orders *o, const struct order *checkpoint)
+{
+	for (const struct list *l = checkpoint->link.next; l != &o->queue; l = l->next)
+		if (order_of((struct list *)l)->kind == ORDER_CHECKPOINT)
+			return true;
+	return false;
+}
+
+void orders_again(struct orders *o)
+{
+	struct order *first = orders_first(o);
+	if (!first || order_is_purge(first->kind))
+		return;
+	first->under_way = false;
+	if (first->kind == ORDER_CHECKPOINT && is_replaced(o, first))
+		orders_done(o);
 }
 
 void orders_done(struct orders *o)

@@ -50,7 +50,7 @@ void orders_init(struct orders *);
 void orders_fini(struct orders *);
 
 struct order *orders_add(struct orders *, enum order_kind, struct copy_key);
-/* Where it belongs; its bytes are empty. A checkpoint that waits is that order. */
+/* Where it belongs; its bytes are empty. A checkpoint replaces the one that waits. */
 
 void orders_forget_marks(struct orders *, struct copy_key); /* that file is going */
 void orders_forget_numbers(struct orders *); /* the stream is another, in which they mean nothing */
@@ -58,7 +58,12 @@ void orders_forget_numbers(struct orders *); /* the stream is another, in which 
 struct order *orders_first(const struct orders *); /* or NULL */
 bool orders_may(struct orders *, struct copies *); /* the goals of the first are reached */
 void orders_done(struct orders *);		   /* the first */
-bool orders_any_gone(const struct orders *);	   /* a file is to be purged */
+
+void orders_again(struct orders *);
+/* Nobody knows whether the first, a message, has come: it is sent again, but a checkpoint that another has replaced meanwhile. A
+ * purge has an answer all the same. */
+
+bool orders_any_gone(const struct orders *); /* a file is to be purged */
 void orders_each_gone(const struct orders *, void (*take)(void *owner, struct copy_key),
 		      void *owner);
 bool order_is_purge(enum order_kind);

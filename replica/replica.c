@@ -49,11 +49,9 @@ static void set_up(void *owner)
 
 void replica_resend(struct replica *r)
 {
-	struct order *o = orders_first(&r->orders);
 	flight_drop(&r->flight);
 	copies_again(&r->copies, false);
-	if (o && !order_is_purge(o->kind)) /* a purge has an answer all the same */
-		o->under_way = false;
+	orders_again(&r->orders);
 }
 
 void replica_log_up(const struct replica *r)

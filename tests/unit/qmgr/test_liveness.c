@@ -3,6 +3,8 @@
 #include "tests/unit/base/sanitized.h"
 
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/remembered.h"
+#include "qmgr/dest/site_name.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/flow_command.h"
 #include "qmgr/message.h"
@@ -464,6 +466,15 @@ static void behave(void)
 	pass_time(100);
 }
 
+/* A site that comes back would have its pace of before, of one in minutes perhaps. */
+static void forget_remembered(void)
+{
+	struct remembered *r, *tmp;
+	HASH_ITER(hh, q->db.remembered, r, tmp)
+	if (!remembered_is_provider(r))
+		order_dest(ORDER_RESET, site_name_in(r->key));
+}
+
 /* What an operator has done is undone. */
 static void make_peace(void)
 {
@@ -472,6 +483,7 @@ static void make_peace(void)
 	for (int i = 1; i < 3; i++)
 		order_flow(ORDER_RESUME, flows[i]);
 	order_dest(ORDER_RESET, NULL);
+	forget_remembered();
 	order_provider(ORDER_RESET, "p"); /* its pace may be one in minutes */
 	change_settings("");
 }
