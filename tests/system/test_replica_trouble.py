@@ -234,6 +234,7 @@ def test_an_order_on_the_queue_says_whether_the_copy_has_it(lab):
     nats, sink = nats_of(lab), lab.sink(later())
     relay = start_node(lab, config_of(nats, sink, nats_replicas=1, adopt_after="0s", replicate_timeout="2s"))
     wait_taken(relay)
+    relay.wait_event("deferred", 60)  # one under way is held when it is back
     (ident,) = ids_of(relay)
     wait_copied(relay)
     held = relay.command("queue", "hold", ident)
