@@ -23,7 +23,8 @@
  *	                  whether filters answer, and the disk
  *	maildrop/         mail from this machine: sluice sendmail and its options, what it reads
  *	                  (message_text), handing it over by SMTP (submit) or leaving it in a folder
- *	                  (maildrop_leave), from which the relay takes it (maildrop, _folder, _take)
+ *	                  (maildrop_leave), from which the relay takes it (maildrop, _folder, _take), as
+ *	                  tables of access have it (_access)
  *	control/          the relay's side of SPOOL/control, and a job for each order that is under way;
  *	                  glance: the scheduler as it looks, once a second at most. On text, maildrop
  *	http/             /metrics, /api/ and the status page: see http.h. On control

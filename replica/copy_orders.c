@@ -110,8 +110,8 @@ bool orders_may(struct orders *o, struct copies *copies)
 
 static bool is_replaced(const struct orders *o, const struct order *checkpoint)
 {
-	for (const struct list *l = checkpoint->link.next; l != &o->queue; l = l->next)
-		if (order_of((struct list *)l)->kind == ORDER_CHECKPOINT)
+	for (struct list *l = checkpoint->link.next; l != &o->queue; l = l->next)
+		if (order_of(l)->kind == ORDER_CHECKPOINT)
 			return true;
 	return false;
 }
