@@ -191,7 +191,7 @@ def test_what_a_row_says_of_a_recipient_that_is_not_taken_holds_for_no_message(l
             client.send(b"text\r\n.\r\n")
             flows.append(relay.wait_event("queued", id=client.expect(250).text.split()[-1])["flow"])
     assert flows == ["sender.test", "sender.test", "vip", "sender.test"]
-    assert [message.recipients for message in sink.wait_messages(3)] == [["b@x.test"], ["b@x.test"], ["b@named.test"]]
+    assert sorted(message.recipients for message in sink.wait_messages(3)) == [["b@named.test"], ["b@x.test"], ["b@x.test"]]
     assert relay.command("queue", "list", "--queue", "hold", "--json").stdout.count("\n") == 1
 
 
