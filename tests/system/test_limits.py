@@ -304,7 +304,8 @@ def test_who_may_open_too_few_files_to_start_is_told_so(lab, most):
 @pytest.mark.plain_only
 def test_who_has_no_memory_for_its_threads_is_told_so(lab):
     relay = lab.relay(start=False)
-    done = subprocess.run(["prlimit", f"--as={300 << 20}", binary(), "serve", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+    room = ["prlimit", f"--stack={1 << 30}", f"--as={3 << 30}"]  # a thread's stack is as large as the first one's may be: three have no room
+    done = subprocess.run([*room, binary(), "serve", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "no thread for" in done.stderr and "ulimit" in done.stderr, done
 
 

@@ -160,7 +160,7 @@ def test_a_client_that_reads_nothing_is_closed_though_its_session_waits(lab):
         assert mute.recv(4096).startswith(b"250-")
         sender = threading.Thread(target=_sends_all, args=[mute, group * 20000], daemon=True)
         sender.start()
-        relay.wait_event("disconnect", timeout=30, reason="timed out")
+        relay.wait_event("disconnect", timeout=60, reason="timed out")
         sender.join()
     assert len(milter.conversations[0].all(b"M")) > 20
 
