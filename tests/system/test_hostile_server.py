@@ -629,7 +629,7 @@ def test_what_a_lesser_host_can_not_do_waits_for_a_better_one(lab):
     config.routes["never.test"] = {"relay": [_hop(never), _hop(second.port)]}
     relay = lab.relay(config)
     relay.send(recipients=["usual@dest.test"])
-    first.wait_messages(1)
+    relay.wait_event("sent", to="usual@dest.test")
     first.close()
     wanting = {"grüße@dest.test": ("4.6.7", " SMTPUTF8", None), "large@dest.test": ("4.3.4", "", b"Subject: x\r\n\r\n" + b"x" * 70 + b"\r\n" * 5000)}
     for to, (dsn, parameters, content) in wanting.items():
