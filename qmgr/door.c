@@ -12,6 +12,7 @@
 #include "qmgr/qmgr_thread.h"
 #include "qmgr/route/nexthop_lookup.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -187,6 +188,7 @@ void door_answered(struct qmgr *q, struct resolve *r)
 	struct door_question *question = r->owner;
 	magic_check(question, DOOR_MAGIC);
 	struct verify *ask = question->ask;
+	assert(ask);
 	if (!q->door.closed) {
 		question->ask = NULL;
 		ask->learnt = r->failure;

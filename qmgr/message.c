@@ -119,6 +119,7 @@ static void end_now(void *owner)
 {
 	struct message *m = owner;
 	struct qmgr *q = m->qmgr;
+	assert(!m->verifying);
 	if (m->work.cancelled || m->reporting)
 		return;
 	int64_t left_ms = waits_for_ms(m, places_are_scarce(m), clock_wall_ms());

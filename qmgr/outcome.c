@@ -11,6 +11,7 @@
 #include "qmgr/qmgr_thread.h"
 #include "qmgr/route/route.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -174,6 +175,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(recipient < m->work.envelope->nrcpt && !r->done);
 	if (m->take) {
 		m->take(m, recipient, v);
 		return;
@@ -212,6 +214,8 @@ static enum report_kind kind_of_sent(const struct message *m, const char *addres
 void outcome_owe(struct message *m, uint32_t recipient)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(!r->done && r->last &&
+	       (r->last->class == VERDICT_SENT || r->last->class == VERDICT_FAILED));
 	r->done = r->last->class == VERDICT_SENT;
 	if (!r->done)
 		owe_report(m, recipient, REPORT_FAILED);

@@ -25,6 +25,7 @@ enum { REPORTS_STORING_MAX = 100 };
 
 static void release_message(struct qmgr *q, struct message *m, bool keep)
 {
+	assert(!m->reporting && !m->verifying && m->work.rcpt_count == 0);
 	struct spool_release *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_RELEASE;
 	note->id = m->work.id;
@@ -64,6 +65,7 @@ static void record_failed(struct qmgr *q, struct message *m)
 		note->of[note->n++].verdict = verdict_ref(r->last);
 		r->done = true;
 	}
+	assert(note->n == n);
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
@@ -225,6 +227,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 {
 	const struct envelope *e = m->work.envelope;
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
+	assert(m->reporting && owes_report(m));
 	struct spool_store *store = mem_zalloc(sizeof *store);
 	struct envelope *r = store->envelope = envelope_new();
 	r->id = ident_new();
@@ -321,6 +324,7 @@ static void report_in_turn(struct qmgr *q)
 		struct message *m =
 			list_entry(list_first(&q->unreported), struct message, in_reports);
 		const char *to = report_to(q, m);
+		assert(m->reporting);
 		list_remove(&m->in_reports);
 		if (to && (m->kept || !m->work.cancelled)) {
 			q->storing++;
@@ -337,6 +341,7 @@ static void send_report(struct qmgr *q, struct message *m, const char *to)
 {
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
+	assert(!m->reporting && list_empty(&m->in_reports));
 	if (wait_ms == 0) {
 		m->reporting = true;
 		list_append(&q->unreported, &m->in_reports);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "smtpc/envelope_out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -166,6 +167,7 @@ static bool begin_transaction(struct engine *e, struct transaction *t)
 static void say_envelope(struct engine *e, struct transaction *t)
 {
 	struct expected x = {.kind = EXPECTED_MAIL, .transaction = t};
+	assert(t->stage == TRANSACTION_ENVELOPE && t->next <= t->delivery->nrcpt);
 	size_t before = buf_len(e->out);
 	if (t->next == 0) {
 		envelope_out_mail(e->out, t->delivery, &e->can, t->seven_bit);
@@ -259,6 +261,7 @@ static bool write_piece(struct engine *e, struct transaction *t)
 	ssize_t n = c->memory ? 0 : content_read(c, t->offset, piece, sizeof piece);
 	const char *bytes = piece;
 	if (c->memory) {
+		assert(t->offset <= c->size);
 		uint64_t left = c->size - t->offset;
 		n = left < PIECE ? (ssize_t)left : PIECE;
 		bytes = c->memory + t->offset;

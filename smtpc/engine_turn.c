@@ -143,6 +143,7 @@ void engine_keep_to_mode(struct engine *e)
 static void learn_mode(struct engine *e, struct transaction *t)
 {
 	struct delivery *d = t->delivery;
+	assert(t->alone && t->refusal);
 	d->mode = t->blame;
 	verdict_unref(d->reason);
 	d->reason = verdict_printf(
@@ -169,6 +170,7 @@ void engine_compare(struct engine *e, const struct expected *x)
 static void queue_again(struct engine *e, struct transaction *t)
 {
 	struct list *at = &e->transactions;
+	assert(t->alone && t->stage == TRANSACTION_QUEUED);
 	list_remove(&t->link);
 	list_each (link, tmp, &e->transactions) {
 		const struct transaction *other = list_entry(link, struct transaction, link);

@@ -10,6 +10,7 @@
 #include "smtpc/secret_file.h"
 #include "smtpc/token_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,7 @@ static void on_fetched(void *owner, const struct https_answer *h)
 	struct kept *k = owner;
 	struct buf why = {0};
 	struct token_answer a = {0};
+	assert(k->fetch);
 	k->fetch = NULL;
 	buf_printf(&why, "%s: ", k->source.endpoint);
 	if (h->error)
@@ -192,6 +194,7 @@ static void on_fetched(void *owner, const struct https_answer *h)
 static void ask_endpoint(struct kept *k)
 {
 	struct buf form = {0};
+	assert(!k->fetch);
 	buf_reserve(&form, 16 << 10);
 	token_source_form(&k->source, k->second ? k->grant.before : k->grant.newest, &form);
 	struct https_order order = {.url = k->source.endpoint,

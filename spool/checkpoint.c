@@ -6,6 +6,7 @@
 #include "spool/disk.h"
 #include "spool/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,6 +50,7 @@ static bool mark_passed_over(struct journal *j, struct segment *s)
 {
 	if (s->says_spent || (s->live == 0 && !s->busy))
 		return true;
+	assert(!s->dirty && s->needed == 0);
 	replicate_spent(j->keeper, s);
 	return segment_spend(s);
 }

@@ -7,6 +7,7 @@
 #include "spool/copy_wait.h"
 #include "spool/op.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { STEP_BYTES = 256 << 10, STEP_PAUSE_MS = 10, LOOK_MS = 200, AGAIN_MS = 5000 };
@@ -45,6 +46,7 @@ static bool is_needed(const struct stub *stub, const struct segment *g, const st
 /* Bytes that will be written for it; 0: it stays where it is. */
 static uint64_t take_message(struct compact *c, struct stub *stub)
 {
+	assert(c->victim && c->victim->busy);
 	/* One whose start the copy of the queue has not yet has no work. */
 	bool starting = stub->state == STUB_ACTIVE && !stub->work;
 	if (stub->unsettled || stub->releasing || stub->wish || stub->moving || starting)
@@ -122,6 +124,7 @@ static bool move_gathered(struct spool *s)
 	bool ok = copy_contents(s) && move_envelopes(s);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct moving *m = &c->moving[i];
+		assert(m->stub->moving);
 		m->stub->moving = false;
 		if (m->copy.segment && (m->stub->content.segment != m->copy.segment ||
 					m->stub->content.offset != m->copy.offset))
@@ -133,6 +136,7 @@ static bool move_gathered(struct spool *s)
 
 static void begin_segment(struct compact *c, struct segment *g)
 {
+	assert(!c->victim && !g->busy);
 	c->victim = g;
 	g->busy = true;
 	scan_init(&c->scan, g->file->fd, g->seed, g->end > SEGMENT_BEGIN ? g->end : g->size);
@@ -141,6 +145,7 @@ static void begin_segment(struct compact *c, struct segment *g)
 static void end_segment(struct compact *c)
 {
 	if (c->victim) {
+		assert(c->victim->busy);
 		c->victim->busy = false;
 		scan_fini(&c->scan);
 	}

@@ -128,6 +128,7 @@ static void fulfil_wish(enum stub_wish wish, struct envelope *e)
 struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
 			 enum stub_wish wish)
 {
+	assert(stub->releasing && e->id == stub->id);
 	fulfil_wish(wish, e);
 	struct op *op = op_add(s, OP_KEEP, stub);
 	op->envelope = e;
@@ -164,6 +165,7 @@ static int rewrite_envelope(struct spool *s, struct spool_command *c, struct stu
 		rejuvenate_envelope(e);
 	if (lets_go_early(c, stub))
 		envelope_let_go(e, clock_wall_ms());
+	assert(stub->state != STUB_ACTIVE && !stub->releasing && !stub->wish);
 	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
 	stub->work = NULL;
 	stub->releasing = true;
@@ -175,6 +177,7 @@ static int rewrite_envelope(struct spool *s, struct spool_command *c, struct stu
 /* Whatever it waits for; its place in the heap is left to the caller. */
 static void urge_message(struct spool *s, struct stub *stub, int64_t now_ms)
 {
+	assert(stub->state == STUB_DEFERRED);
 	parked_end(&s->parked, stub);
 	stub_set_due(stub, now_ms);
 	stub->urgent = true;
@@ -200,6 +203,7 @@ static enum stub_wish wish_after(enum stub_wish was, enum stub_wish next)
 static int wait_for_release(struct spool *s, struct spool_command *c, struct stub *stub,
 			    enum stub_wish wish)
 {
+	assert(stub->state == STUB_ACTIVE && wish != WISH_NONE);
 	c->cancelled++;
 	stub->wish = wish_after((enum stub_wish)stub->wish, wish);
 	if (stub->work)
@@ -246,6 +250,7 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 
 static void count_order(struct spool_command *c, int came_of_it)
 {
+	assert(came_of_it >= 0 && came_of_it <= MOVED);
 	if (came_of_it == MOVED)
 		c->affected++;
 	else

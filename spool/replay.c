@@ -6,6 +6,7 @@
 #include "spool/payload.h"
 #include "spool/verify.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int compare_seq(const void *key, const void *segment)
@@ -124,6 +125,7 @@ static void apply_envelope(struct replay *r, struct stub *stub, const struct sca
 	take_content(r, stub, &h);
 	add_pair(r, stub, &h);
 	take_rest(r, stub, scan);
+	assert(stub->state != STUB_ACTIVE);
 	stub->envelope = *here;
 	stub->first = scan->record.type == RECORD_ENVELOPE;
 	stub->generation = generation & STUB_GENERATION_MAX;
@@ -318,6 +320,7 @@ static void join_work(struct stub *stub)
 		work_free(higher, &none);
 		stub->work = w;
 	}
+	assert(!stub->work || !stub->work->lower);
 }
 
 void replay_end(struct stub *stub)

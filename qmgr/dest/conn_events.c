@@ -216,6 +216,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	struct site *s = c->site;
 	struct work *w = e->peer->job->work;
 	int busy = s->busy;
+	assert(c->busy > 0 && e->n > 0);
 	metrics_add(METRIC_under_way, -1);
 	conn_unload(c, e);
 	conn_learn(c, d);
@@ -274,6 +275,7 @@ static void was_useless(struct destdb *db, struct conn *c, struct verdict *why)
 
 void conn_abandon(struct destdb *db, struct conn *c)
 {
+	assert(conn_unready(c));
 	int64_t age_ms = destdb_now_ms(db) - c->opened_ms;
 	struct verdict *why =
 		verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", c->peer,
@@ -303,6 +305,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	struct conn *c = open->owner;
 	struct site *s = c->site;
 	struct host *h = c->host;
+	assert(!open->was_ready || !conn_unready(c) || c->state == CONN_PROBING);
 	/* A delivery that was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);
 	c->ended_well = !open->why && !open->confused;

@@ -121,6 +121,7 @@ void dispatch_make_room(struct site *s)
 
 static void give_entry(struct site *s, struct conn *c, struct peer *p)
 {
+	assert(conn_ready(c));
 	struct entry *e = peer_take(p); /* it waits no more: nothing is reserved for it */
 	site_count_delivery(s);
 	conn_give(s->db, c, e);
@@ -128,6 +129,7 @@ static void give_entry(struct site *s, struct conn *c, struct peer *p)
 
 static void park_site(struct site *s, struct job *job)
 {
+	assert(job->transport == s->queue.transport);
 	selection_set(&s->queue, QUEUE_QUIET);
 	list_remove(&s->queue.in_parked);
 	list_append(&job->parked, &s->queue.in_parked);
@@ -141,6 +143,7 @@ static void open_for(struct site *s, struct peer *p)
 	int64_t wake_ms;
 	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
 	if (choice == DESTDB_HOST) {
+		assert(host && !host->host->suspended && !host->suspended);
 		peer_grant(p);
 		tls_subject_unref(s->subject);
 		s->subject = tls_subject_ref(p->way->subject);

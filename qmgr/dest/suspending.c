@@ -8,6 +8,7 @@
 #include "qmgr/dest/suspend.h"
 #include "spool/spool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { LOOK_MS = 60000 };
@@ -111,6 +112,7 @@ static void on_end(void *owner)
 
 static struct suspended *add_suspended(struct destdb *db, const char *name, enum suspend_kind kind)
 {
+	assert(!suspend_find(db, name, kind));
 	struct suspended *n = mem_zalloc(sizeof *n);
 	n->name = mem_strdup(name);
 	n->kind = kind;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/sched/backlog.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* The jobs of one class of sizes with peers at one queue. */
@@ -56,6 +57,7 @@ static struct shelf_size *size_get(struct claim *c, int size)
 static void free_size_if_unused(struct claim *c, int size)
 {
 	struct shelf_size **at = where_size_is(c, size), *s = *at;
+	assert(s && s->size == size);
 	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
 		if (s->shelves[state].n > 0)
 			return;
@@ -87,6 +89,7 @@ static void shelf_free(struct shelf *shelf)
 	while (*at != shelf)
 		at = &(*at)->next;
 	*at = shelf->next;
+	assert(!heap_has(&shelf->in_sizes));
 	heap_fini(&shelf->peers);
 	free(shelf);
 }
@@ -120,6 +123,7 @@ static void first_changed(struct shelf *shelf)
 
 void shelf_add(struct peer *p)
 {
+	assert(!p->shelf);
 	struct shelf *shelf = p->shelf = shelf_get(p->backlog, p->job->size);
 	heap_put(&shelf->peers, &p->in_shelf, (struct heap_key){.first = p->job->work->order});
 	first_changed(shelf);
@@ -129,6 +133,7 @@ void shelf_add(struct peer *p)
 void shelf_remove(struct peer *p)
 {
 	struct shelf *shelf = p->shelf;
+	assert(shelf && shelf->size == p->job->size);
 	p->shelf = NULL;
 	heap_remove(&shelf->peers, &p->in_shelf);
 	first_changed(shelf);
