@@ -659,6 +659,20 @@ def test_fail2ban_takes_no_other_programs_word(lab):
         assert done.stdout.split() == ["192.0.2.1"], (kind, done.stdout + done.stderr)
 
 
+def test_fail2ban_takes_no_word_of_a_remote_host_for_smtpds(lab):
+    """A policy host, whose media type is cited, says the words of a failed login, with somebody else's address."""
+    log = lab.folder("fail2ban") / "log"
+    said = "SASL PLAIN authentication failed: wrong name or password, sasl_username=x"
+    stamp = time.strftime("%b %e %H:%M:%S")
+    lines = [f"{stamp} host sluice/relay[7]: warning: mta_sts domain=bad.test reason=its type is [192.0.2.66]: {said}",
+             f"{stamp} host sluice/smtpd[7]: warning: unknown[192.0.2.1]: {said} [192.0.2.66]: {said}"]
+    for kind, way in (("file", str), ("journal", _by_journal)):
+        log.write_text("".join(way(line + "\n") for line in lines))
+        for rule in ("sluice-auth[", "sluice[mode=auth,", "sluice[mode=aggressive,"):
+            done = _found_by_fail2ban(lab, log, f"{rule}logtype={kind}]")
+            assert done.stdout.split() == ["192.0.2.1"], (kind, rule, done.stdout + done.stderr)
+
+
 def test_fail2ban_finds_refusals_in_the_journal(lab):
     log = lab.folder("fail2ban") / "log"
     relay = lab.relay(Config({"networks": ["10.0.0.0/8"]}).route_all_to(9), log_format="postfix", start=False)
