@@ -63,20 +63,6 @@ static bool put_errno(struct buf *error, const char *what, const char *of)
 	return false;
 }
 
-bool privileges_own_folder(const struct privileges *p, const char *path, struct buf *error)
-{
-	if (!p->change)
-		return true;
-	if (mkdir(path, 0750) != 0 && errno != EEXIST)
-		return put_errno(error, "cannot make", path);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return put_errno(error, "cannot open", path);
-	bool ok = fchown(fd, p->uid, p->gid) == 0 || put_errno(error, "cannot give away", path);
-	close(fd);
-	return ok;
-}
-
 void privileges_own_file(const struct privileges *p, const char *path)
 {
 	if (!p->change)
@@ -124,6 +110,35 @@ bool privileges_may_touch(const struct privileges *p, const char *path)
 	free(folder);
 	free(named);
 	return roots;
+}
+
+static bool own_folder(const struct privileges *p, const char *path, struct buf *error)
+{
+	if (mkdir(path, 0750) != 0 && errno != EEXIST)
+		return put_errno(error, "cannot make", path);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return put_errno(error, "cannot open", path);
+	bool ok = fchown(fd, p->uid, p->gid) == 0 || put_errno(error, "cannot give away", path);
+	close(fd);
+	return ok;
+}
+
+/* With a slash at its end a symbolic link would be what it leads to. */
+static char *without_slashes(const char *path)
+{
+	size_t len = strlen(path);
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	return mem_strndup(path, len);
+}
+
+bool privileges_own_folder(const struct privileges *p, const char *path, struct buf *error)
+{
+	char *name = without_slashes(path);
+	bool ok = !p->change || !privileges_may_touch(p, name) || own_folder(p, name, error);
+	free(name);
+	return ok;
 }
 
 bool privileges_lend(const struct privileges *p, struct buf *error)

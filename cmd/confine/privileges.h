@@ -31,13 +31,14 @@ bool privileges_of_default(const char *user);
 
 bool privileges_find(struct privileges *, const char *user, struct buf *error);
 bool privileges_own_folder(const struct privileges *, const char *path, struct buf *error);
-/* Make the folder if it is missing, and give it to the user. */
+/* Make the folder if it is missing, and give it to the user. Nothing where root may not touch it: with the user's
+ * rights it is made, or can be used, or not. */
 
 void privileges_own_file(const struct privileges *, const char *path);
 /* Give a regular file to the user; one that is not there is none of our business. */
 
 bool privileges_may_touch(const struct privileges *, const char *path);
-/* May root open or make this file for the user? Not where the path is a symbolic link, or anybody but root
+/* May root open or make this file or folder for the user? Not where the path is a symbolic link, or anybody but root
  * could put one there: then it is to be opened with the user's rights, whose it may be. */
 
 bool privileges_lend(const struct privileges *, struct buf *error);
