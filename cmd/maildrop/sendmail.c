@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice sendmail: a message from standard input to the relay, or to its maildrop. */
+#include "base/envelope.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -27,6 +28,7 @@ struct job {
 	char host[256]; /* what an address without a domain gets */
 	char *sender;
 	struct address_list to;
+	struct envelope *known; /* has all of to */
 	struct message_text message;
 	struct buf error;
 };
@@ -73,14 +75,6 @@ static int set_sender(struct job *j)
 	return EX_DATAERR;
 }
 
-static bool is_listed(const struct address_list *l, const char *address)
-{
-	for (int i = 0; i < l->n; i++)
-		if (strcmp(l->item[i], address) == 0)
-			return true;
-	return false;
-}
-
 static int add_recipients(struct job *j, const struct address_list *from)
 {
 	for (int i = 0; i < from->n; i++) {
@@ -89,8 +83,10 @@ static int add_recipients(struct job *j, const struct address_list *from)
 			buf_printf(&j->error, "the recipient %s is no address", from->item[i]);
 			return EX_DATAERR;
 		}
-		if (!is_listed(&j->to, address))
+		if (!envelope_find(j->known, address)) {
+			envelope_add(j->known, address);
 			address_list_add(&j->to, address);
+		}
 		free(address);
 	}
 	return EX_OK;
@@ -253,11 +249,13 @@ static int submit_message(struct job *j)
 {
 	buf_init(&j->error);
 	message_text_init(&j->message);
+	j->known = envelope_new();
 	int status = send_message(j);
 	if (status != EX_OK)
 		fprintf(stderr, "%s: %s\n", j->options.program, buf_cstr(&j->error));
 	message_text_fini(&j->message);
 	address_list_free(&j->to);
+	envelope_free(&j->known);
 	buf_fini(&j->error);
 	free(j->sender);
 	return status;

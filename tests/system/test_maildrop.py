@@ -8,6 +8,7 @@ import os
 import pathlib
 import pwd
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -418,6 +419,21 @@ def test_a_message_to_five_thousand_goes_out_whole(lab, running):
     settle(relay, sink, 100)
     assert collections.Counter(name for one in sink.messages for name in one.recipients) == collections.Counter(everybody)
     assert relay.wait_event("queued")["nrcpt"] == "5000" and len(relay.events("queued")) == 1
+
+
+def cost(relay, count):
+    """Leave a message to so many, each named twice; return what of the processor's time that took."""
+    everybody = [f"r{n}@dest.test" for n in range(count)] * 2
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    submit(relay, "-t", text="Subject: all\nBcc: " + ",\n ".join(everybody) + "\n\nHello.\n")
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def test_each_of_many_recipients_costs_as_much_as_each_of_few(lab):
+    relay, _ = setting_out(lab, start=False)
+    few, many = cost(relay, 8000), cost(relay, 64000)
+    assert many < 24 * few, (few, many)  # eight times as much; 64 times, if each is compared with all
+    assert [one.read_bytes().count(b"\nto ") for one in sorted(pathlib.Path(relay.spool, "maildrop").iterdir())] == [8000, 64000]
 
 
 def test_who_may_not_relay_by_smtp_may_not_by_the_maildrop(lab):
