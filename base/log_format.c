@@ -55,15 +55,6 @@ void log_put_time(struct buf *to, int64_t wall_ms)
 	buf_commit(to, (size_t)(write_time(at, wall_ms) - at));
 }
 
-/* Bytes of the character that can stand in a line as it is, or 0. */
-static size_t printable_length(const char *s)
-{
-	size_t len = utf8_length(s);
-	if (len == 1)
-		return *s >= ' ' && *s != 0x7f;
-	return len == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
-}
-
 /* Needs no quotes: all of ASCII that is seen, but for these. */
 static bool is_bare(unsigned char c)
 {
@@ -115,7 +106,7 @@ static bool is_plain(const char *value, size_t length)
 	if (length == 0 || all_bare(value, length))
 		return length > 0;
 	for (size_t len; *value; value += len) {
-		len = is_bare((unsigned char)*value) ? 1 : printable_length(value);
+		len = is_bare((unsigned char)*value) ? 1 : utf8_shown(value);
 		if (len == 0 || (len == 1 && !is_bare((unsigned char)*value)))
 			return false;
 	}
@@ -150,7 +141,7 @@ static char *put_escaped(char *to, const char *value)
 	while (*value) {
 		size_t len = quotable_length(value);
 		if (len == 0 && *value != '"' && *value != '\\')
-			len = printable_length(value);
+			len = utf8_shown(value);
 		to = len > 0 ? put_bytes(to, value, len) : put_escape(to, *value);
 		value += len ? len : 1;
 	}

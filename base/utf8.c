@@ -51,23 +51,24 @@ size_t utf8_length(const char *text)
 	return len;
 }
 
-/* C0, DEL, and C1 in its two-byte form. */
-static bool is_control(const char *text, size_t len)
+size_t utf8_shown(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
-	return len == 1 ? s[0] < 0x20 || s[0] == 0x7f : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+	size_t len = utf8_length(text);
+	if (len == 1)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	return len == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* C1 */
 }
 
 size_t utf8_clean(char *to, const char *text, size_t max)
 {
 	size_t used = 0;
 	while (*text) {
-		size_t len = utf8_length(text);
-		bool odd = len == 0 || is_control(text, len);
-		size_t out = odd ? 1 : len;
+		size_t len = utf8_length(text), shown = utf8_shown(text);
+		size_t out = shown ? shown : 1;
 		if (used + out > max)
 			break;
-		memcpy(to + used, odd ? "?" : text, out);
+		memcpy(to + used, shown ? text : "?", out);
 		used += out;
 		text += len ? len : 1;
 	}

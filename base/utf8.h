@@ -22,6 +22,9 @@ size_t utf8_length(const char *text);
 /* Bytes of the character that text begins with, 1 to 4; 0 when it begins with none: overlong forms,
  * surrogates, cut sequences, and the NUL at its end. */
 
+size_t utf8_shown(const char *text);
+/* The same, but 0 also for a character that a terminal obeys: C0, DEL and C1. */
+
 size_t utf8_clean(char *to, const char *text, size_t max);
 /* Copy at most max bytes of text, whole characters only, each control and each stray byte as '?',
  * and a NUL behind them: to has room for max + 1. Returns the length without the NUL. */

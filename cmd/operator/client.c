@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/control/control_path.h"
@@ -78,13 +79,16 @@ static bool read_whole(FILE *from, void *to, size_t len)
 	return fread(to, 1, len, from) == len;
 }
 
-/* A message may hold bytes that a terminal obeys. */
+/* A message may hold bytes that a terminal obeys; one of 8 bits takes some for such that are no character. The text ends with a NUL. */
 static void tame_text(char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
-		    text[i] == 0x7f)
-			text[i] = '?';
+	for (size_t i = 0, n; i < len; i += n) {
+		n = text[i] == '\n' || text[i] == '\t' ? 1 : utf8_shown(text + i);
+		if (n > 0)
+			continue;
+		text[i] = '?';
+		n = 1;
+	}
 }
 
 /* One line, written over and over, and wiped out before anything else is written. */
@@ -113,7 +117,7 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 {
 	unsigned char head[CONTROL_HEAD], byte;
 	bool ok = false;
-	char *text = mem_alloc(CONTROL_FRAME_MAX);
+	char *text = mem_alloc(CONTROL_FRAME_MAX + 1);
 	while (read_whole(from, head, sizeof head)) {
 		uint32_t n = control_head_read(head);
 		FILE *to = n & CONTROL_ERROR_BIT ? stderr : stdout;
@@ -126,6 +130,7 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 		}
 		if (n > CONTROL_FRAME_MAX || !read_whole(from, text, n))
 			break;
+		text[n] = '\0';
 		show_progress(text, to == stderr ? n : 0);
 		if (to == stderr && text[0] == CONTROL_PROGRESS[0])
 			continue;

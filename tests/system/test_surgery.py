@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: ISC
 """Orders on the queue: hold, release, requeue, bounce; and what a message tells of its past."""
 
+import contextlib
 import json
+import os
+import pty
 import re
+import subprocess
 import threading
 
 from lab.config import Config
 from lab.net import wait_until
+from lab.relay import binary
 from lab.sink import Rule
 
 REFUSED = 1
@@ -54,6 +59,32 @@ def test_what_is_held_is_not_tried_until_it_is_released(lab):
     sink.wait_messages(1)
     relay.wait_event("done")
     assert not listed(relay)
+
+
+def on_a_terminal(relay, *words):
+    """Run a command with a terminal as its standard output, and return what that got."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([binary(), *words, "-c", relay.config_path], stdout=theirs) as process:
+        os.close(theirs)
+        got = b""
+        with contextlib.suppress(OSError):  # it is over
+            while more := os.read(ours, 65536):
+                got += more
+        os.close(ours)
+        assert process.wait(60) == 0
+    return got.replace(b"\r\n", b"\n")
+
+
+def test_a_message_shown_on_a_terminal_orders_it_nothing(lab):
+    """Neither by ESC nor by CSI of one byte, be it UTF-8 or of a terminal of 8 bits; what is no order is shown."""
+    _, relay = deferring(lab)
+    said = b"a\tb \x1b[2J \xc2\x9b2J \x9b2J \x7f \xe4 \xc3\xa4 \xe2\x82\xac \xf0\x9f\x93\xa7"
+    relay.send(content=b"Subject: x\r\n\r\n" + said + b"\r\n")
+    ident = listed(relay)[0]["id"]
+    shown = on_a_terminal(relay, "queue", "show", ident, "--body")
+    assert shown == b"a\tb ?[2J ??2J ?2J ? ? \xc3\xa4 \xe2\x82\xac \xf0\x9f\x93\xa7\n"
+    plain = subprocess.run([binary(), "queue", "show", ident, "--body", "-c", relay.config_path], capture_output=True, timeout=60, check=True)
+    assert plain.stdout == said + b"\n"
 
 
 def test_all_can_be_held_and_released(lab):

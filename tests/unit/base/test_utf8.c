@@ -43,6 +43,19 @@ static void a_cleaned_text_never_ends_within_a_character(void **state)
 	assert_string_equal(to, "a?b?");
 }
 
+static void what_a_terminal_obeys_is_not_shown(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",	  "\t",	      "\n",	  "\x1b[2J", "\x7f",
+					  "\x9b", "\xc2\x80", "\xc2\x9b", "\xc2",    "\xe4 "};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(utf8_shown(bad[i]), 0);
+	assert_int_equal(utf8_shown(" "), 1);
+	assert_int_equal(utf8_shown("\xc2\xa0"), 2);
+	assert_int_equal(utf8_shown("\xe2\x82\xac"), 3);
+	assert_int_equal(utf8_shown("\xf0\x9f\x93\xa7"), 4);
+}
+
 static void a_byte_beyond_ascii_is_found_wherever_it_is(void **state)
 {
 	(void)state;
@@ -75,6 +88,7 @@ int main(void)
 		cmocka_unit_test(a_character_has_one_to_four_bytes),
 		cmocka_unit_test(what_rfc_3629_forbids_is_no_character),
 		cmocka_unit_test(a_cleaned_text_never_ends_within_a_character),
+		cmocka_unit_test(what_a_terminal_obeys_is_not_shown),
 		cmocka_unit_test(a_byte_beyond_ascii_is_found_wherever_it_is),
 		cmocka_unit_test(each_character_beyond_ascii_is_one_question_mark),
 	};
