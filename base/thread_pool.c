@@ -13,34 +13,71 @@
 
 enum { TOGETHER = 4 };
 
+struct queue {
+	struct thread_pool_job *first, **last;
+};
+
 struct thread_pool {
 	const char *name;
 	pthread_mutex_t lock; /* of all below but the threads */
 	pthread_cond_t more;
-	struct thread_pool_job *first, **last;
+	struct queue counted, always;
+	int in_a_row; /* of always, while some of the others wait */
 	int waiting, queue_max;
 	bool stopped;
 	int threads, nthread; /* wanted; running */
 	pthread_t thread[];
 };
 
+static void queue_init(struct queue *q)
+{
+	q->first = NULL;
+	q->last = &q->first;
+}
+
+static void queue_append(struct queue *q, struct thread_pool_job *job)
+{
+	job->next = NULL;
+	*q->last = job;
+	q->last = &job->next;
+}
+
+static void queue_shift(struct queue *q)
+{
+	q->first = q->first->next;
+	if (!q->first)
+		q->last = &q->first;
+}
+
+/* Whose turn it is; that queue is empty if both are. */
+static struct queue *next_queue(struct thread_pool *p)
+{
+	bool always = p->always.first && (!p->counted.first || p->in_a_row < THREAD_POOL_IN_A_ROW);
+	return always ? &p->always : &p->counted;
+}
+
+static void take_first(struct thread_pool *p, struct queue *q)
+{
+	struct thread_pool_job *job = q->first;
+	p->in_a_row = q == &p->always && p->counted.first ? p->in_a_row + 1 : 0;
+	queue_shift(q);
+	assert(p->waiting >= job->counts);
+	p->waiting -= job->counts;
+}
+
 /* The next job; NULL: there will be no more. Or the next of the brief ones; NULL: it is not such a one, and
  * nobody waits for it. */
 static struct thread_pool_job *take_job(struct thread_pool *p, bool only_brief)
 {
 	pthread_mutex_lock(&p->lock);
-	while (!p->first && !p->stopped && !only_brief)
+	while (!next_queue(p)->first && !p->stopped && !only_brief)
 		pthread_cond_wait(&p->more, &p->lock);
-	struct thread_pool_job *job = p->stopped ? NULL : p->first;
+	struct queue *q = next_queue(p);
+	struct thread_pool_job *job = p->stopped ? NULL : q->first;
 	if (job && only_brief && !job->brief)
 		job = NULL;
-	if (job) {
-		p->first = job->next;
-		if (!p->first)
-			p->last = &p->first;
-		assert(p->waiting >= job->counts);
-		p->waiting -= job->counts;
-	}
+	if (job)
+		take_first(p, q);
 	pthread_mutex_unlock(&p->lock);
 	return job;
 }
@@ -93,7 +130,8 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
 	p->name = name;
-	p->last = &p->first;
+	queue_init(&p->counted);
+	queue_init(&p->always);
 	p->queue_max = queue_max;
 	p->threads = threads;
 	return p;
@@ -110,11 +148,9 @@ static bool give_job(struct thread_pool *p, struct thread_pool_job *job, bool co
 	pthread_mutex_lock(&p->lock);
 	bool room = !p->stopped && (!counts || p->waiting < p->queue_max);
 	if (room) {
-		job->next = NULL;
 		job->worked = false;
 		job->counts = counts;
-		*p->last = job;
-		p->last = &job->next;
+		queue_append(counts ? &p->counted : &p->always, job);
 		p->waiting += counts;
 		pthread_cond_signal(&p->more);
 	}
@@ -132,6 +168,15 @@ bool thread_pool_give_always(struct thread_pool *p, struct thread_pool_job *job)
 	return give_job(p, job, false);
 }
 
+static void give_back(struct queue *q)
+{
+	while (q->first) {
+		struct thread_pool_job *job = q->first;
+		queue_shift(q);
+		job->done(job);
+	}
+}
+
 void thread_pool_stop(struct thread_pool *p)
 {
 	pthread_mutex_lock(&p->lock);
@@ -140,12 +185,8 @@ void thread_pool_stop(struct thread_pool *p)
 	pthread_mutex_unlock(&p->lock);
 	for (; p->nthread > 0; p->nthread--)
 		pthread_join(p->thread[p->nthread - 1], NULL);
-	while (p->first) {
-		struct thread_pool_job *job = p->first;
-		p->first = job->next;
-		job->done(job);
-	}
-	p->last = &p->first;
+	give_back(&p->counted);
+	give_back(&p->always);
 	p->waiting = 0;
 }
 

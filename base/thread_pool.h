@@ -8,6 +8,8 @@
  * the loops if there are not enough processors. done() posts the result to whoever asked, in a note of the
  * job's. It is called once for each job that was taken, even if thread_pool_stop() came before its work.
  *
+ * Mail does not wait behind passwords, however many are guessed: it has a queue of its own (decision 0200).
+ *
  * Outside of the mail path the queue is behind a mutex, held to add or take one job.
  *
  * OWNERSHIP  A job that was taken is the pool's until done(), which gives it away. One that was not
@@ -22,6 +24,8 @@
 #include <stdbool.h>
 
 struct thread_pool;
+
+enum { THREAD_POOL_IN_A_ROW = 16 };
 
 /* The first member of what is to be done. */
 struct thread_pool_job {
@@ -43,7 +47,7 @@ bool thread_pool_give(struct thread_pool *, struct thread_pool_job *);
 
 bool thread_pool_give_always(struct thread_pool *, struct thread_pool_job *);
 /* Also when the queue is full: for jobs whose number is bounded by who waits for them. They don't count
- * there. False: the pool has stopped. */
+ * there, and go before those that do, so many in a row while some of these wait. False: the pool has stopped. */
 
 void thread_pool_stop(struct thread_pool *);
 /* Jobs at work are finished; those that wait are done() without work. Then nothing more is taken. */

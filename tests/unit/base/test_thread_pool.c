@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { JOBS = 10 };
 
@@ -109,6 +110,70 @@ static void a_full_queue_takes_no_more(void **state)
 	assert_int_equal(done, 3);
 }
 
+struct noted {
+	struct thread_pool_job job; /* first */
+	char mark;
+};
+
+enum { MANY = 2 * THREAD_POOL_IN_A_ROW + 3, FEW = 4 };
+
+static char order[MANY + FEW + 1];
+
+static void note(struct thread_pool_job *job)
+{
+	order[atomic_fetch_add(&worked, 1)] = ((struct noted *)job)->mark;
+}
+
+/* A is given always, and c counts: so passwords that are guessed wait for mail, and still come in between. */
+static void what_is_given_always_goes_first_but_not_for_ever(void **state)
+{
+	struct noted counted[FEW], always[MANY];
+	char wanted[MANY + FEW + 1] = "";
+	struct thread_pool *p = thread_pool_new("pool", 1, FEW);
+	(void)state;
+	for (int i = 0; i < FEW; i++) {
+		counted[i] = (struct noted){{.work = note, .done = finish}, 'c'};
+		assert_true(thread_pool_give(p, &counted[i].job));
+	}
+	for (int i = 0; i < MANY; i++) {
+		always[i] = (struct noted){{.work = note, .done = finish}, 'A'};
+		assert_true(thread_pool_give_always(p, &always[i].job));
+	}
+	thread_pool_start(p);
+	until(&done, MANY + FEW);
+	thread_pool_free(&p);
+	memset(wanted, 'A', MANY);
+	wanted[THREAD_POOL_IN_A_ROW] = wanted[2 * THREAD_POOL_IN_A_ROW + 1] = 'c';
+	memcpy(wanted + 2 * THREAD_POOL_IN_A_ROW + 2, "AAAcc", 5);
+	assert_string_equal(order, wanted);
+}
+
+/* They take turns from when both wait: what came before does not count. */
+static void those_that_were_alone_have_had_no_turn(void **state)
+{
+	struct noted counted, always[MANY];
+	struct thread_pool *p = thread_pool_new("pool", 1, FEW);
+	(void)state;
+	memset(order, 0, sizeof order);
+	counted = (struct noted){{.work = note, .done = finish}, 'c'};
+	for (int i = 0; i < MANY; i++)
+		always[i] = (struct noted){{.work = note, .done = finish}, 'A'};
+	for (int i = 0; i < THREAD_POOL_IN_A_ROW; i++)
+		assert_true(thread_pool_give_always(p, &always[i].job));
+	thread_pool_start(p);
+	until(&done, THREAD_POOL_IN_A_ROW);
+	struct job held = {.job = {.work = work, .done = finish}, .gate = &gate};
+	assert_true(thread_pool_give_always(p, &held.job));
+	until(&begun, 1);
+	assert_true(thread_pool_give(p, &counted.job));
+	assert_true(thread_pool_give_always(p, &always[THREAD_POOL_IN_A_ROW].job));
+	sem_post(&gate);
+	until(&done, THREAD_POOL_IN_A_ROW + 3);
+	thread_pool_free(&p);
+	assert_int_equal(order[THREAD_POOL_IN_A_ROW + 1], 'A');
+	assert_int_equal(order[THREAD_POOL_IN_A_ROW + 2], 'c');
+}
+
 static void what_waits_at_the_end_comes_back_undone(void **state)
 {
 	struct job job[JOBS];
@@ -117,9 +182,10 @@ static void what_waits_at_the_end_comes_back_undone(void **state)
 	fill(job);
 	for (int i = 0; i < 3; i++)
 		assert_true(thread_pool_give(p, &job[i].job));
+	assert_true(thread_pool_give_always(p, &job[3].job));
 	thread_pool_stop(p);
 	assert_int_equal(worked, 0);
-	assert_int_equal(done, 3);
+	assert_int_equal(done, 4);
 	assert_false(job[0].job.worked);
 	assert_false(thread_pool_give(p, &job[4].job));
 	thread_pool_free(&p);
@@ -133,6 +199,8 @@ int main(void)
 		T(all_that_is_taken_is_done),
 		T(brief_jobs_wait_for_no_other),
 		T(a_full_queue_takes_no_more),
+		T(what_is_given_always_goes_first_but_not_for_ever),
+		T(those_that_were_alone_have_had_no_turn),
 		T(what_waits_at_the_end_comes_back_undone),
 	};
 	return RUN(tests);
