@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@ enum {
 	WAITING_MAX = 100000,	/* facts, or keys, that wait for these */
 	KEPT_MS = 24 * 3600000, /* in Redis */
 	PROBE_MS = 30000,
+	DOUBTS_MAX = 1000000000, /* of a node */
 };
 
 #define AHEAD_MS "60000" /* FACT_AHEAD_MS */
@@ -159,6 +161,12 @@ static void on_written(void *owner, const redisReply *reply)
 	pump_tasks(f);
 }
 
+/* Whoever may write to Redis may say anything: the sum of all nodes' must not overflow. */
+static int64_t read_doubts(const char *value)
+{
+	return number_max(0, number_min(strtoll(value, NULL, 10), DOUBTS_MAX));
+}
+
 static void on_read(void *owner, const redisReply *reply)
 {
 	struct facts *f = owner;
@@ -174,7 +182,7 @@ static void on_read(void *owner, const redisReply *reply)
 		const char *name = resp_text(reply->element[i]);
 		const char *value = resp_text(reply->element[i + 1]);
 		if (strncmp(name, "doubts:", 7) == 0)
-			fact->doubts += strtoll(value, NULL, 10);
+			fact->doubts += read_doubts(value);
 		else
 			fact_parse_part(fact, name, value, now_ms);
 	}
@@ -305,7 +313,7 @@ static void on_published(void *owner, const char *payload, size_t len)
 			continue;
 		*value++ = '\0';
 		if (strcmp(line, "doubts") == 0)
-			fact->doubts = strtoll(value, NULL, 10);
+			fact->doubts = read_doubts(value);
 		else
 			fact_parse_part(fact, line, value, now_ms);
 	}

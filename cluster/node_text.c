@@ -2,6 +2,7 @@
 #include "cluster/node_text.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,6 +37,12 @@ static void copy_word(char to[NODE_WORD_MAX], const char *from, size_t len)
 	to[n] = '\0';
 }
 
+/* Whoever may write to Redis may say anything: sums of it must not overflow. */
+static int64_t read_count(const char *value)
+{
+	return number_max(0, number_min(strtoll(value, NULL, 10), NODE_COUNT_MAX));
+}
+
 static void read_field(struct node_text *n, const char *name, size_t name_len, const char *value,
 		       size_t len)
 {
@@ -45,7 +52,7 @@ static void read_field(struct node_text *n, const char *name, size_t name_len, c
 		copy_word(n->state, value, len);
 	for (int i = 0; i < NODE_COUNTER_COUNT; i++)
 		if (strlen(names[i]) == name_len && memcmp(names[i], name, name_len) == 0)
-			n->count[i] = strtoll(value, NULL, 10);
+			n->count[i] = read_count(value);
 }
 
 void node_text_read(struct node_text *n, const char *name, const char *text)

@@ -6,7 +6,7 @@
  *
  * OWNERSHIP  node_text_read() to node_text_fini().
  * THREAD     Any. Pure.
- * ERRORS     What makes no sense is 0, or "".
+ * ERRORS     What makes no sense is 0, or ""; a count is NODE_COUNT_MAX at most.
  */
 #ifndef CLUSTER_NODE_TEXT_H
 #define CLUSTER_NODE_TEXT_H
@@ -37,6 +37,8 @@ enum node_counter {
 };
 
 enum { NODE_WORD_MAX = 32, NODE_NAME_MAX = 255, NODE_GONE_MS = 5000 };
+
+#define NODE_COUNT_MAX INT64_C(1000000000000000)
 
 struct node_text {
 	char *name;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/text_note.h"
 
 #include <inttypes.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 
 enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, MARK_MAX = 12, ORDER_NAME_MAX = 4095 };
+
+#define UNTIL_MAX_MS INT64_C(253402300799999) /* the year 9999 */
 
 const char orders_give_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
@@ -136,7 +139,8 @@ static bool read_order(struct kept *k, const char *field, const char *value)
 	k->kind = (enum cluster_kind)kind;
 	k->name = field + len + 1;
 	const char *node = strchr(rest + 1, '\t'), *until = node ? strchr(node + 1, '\t') : NULL;
-	k->until_ms = until ? strtoll(until + 1, NULL, 10) : 0;
+	k->until_ms =
+		until ? number_max(1, number_min(strtoll(until + 1, NULL, 10), UNTIL_MAX_MS)) : 0;
 	return true;
 }
 

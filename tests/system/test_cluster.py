@@ -536,6 +536,28 @@ def test_strange_data_in_redis_does_no_harm(lab, redis):
     assert not alpha.events("cluster", state="away")
 
 
+def test_numbers_in_redis_that_nobody_has_overflow_nothing(lab, redis):
+    most, least = 2**63 - 1, -(2**63)
+    sink = lab.sink()
+    host = f"127.0.0.1:{sink.port}/opportunistic/"
+    redis.ask("HSET", f"sluice:host:{host}", "key", host, "doubts:x", str(most), "doubts:y", str(most), "doubts:z", str(least))
+    redis.ask("HSET", "sluice:orders", "id", "0" * 32, "last", "52", "marks", "",
+              "dest late.test", f"51\tsuspend\tx\t{most}", "dest early.test", f"52\tsuspend\tx\t{least}")
+    for name, seen in (("delta", int(time.time() * 1000)), ("epsilon", most), ("zeta", least)):
+        redis.ask("HSET", "sluice:nodes", name, f"{seen}\tstate=working\tqueue_active={most}\tqueue_hold={most}\tsent={least}")
+    alpha = lab.relay(config_of("alpha", redis, sink.port))
+    wait_ready(alpha)
+    redis.ask("PUBLISH", "sluice:facts", f"{host}\ndoubts\t{most}")
+    alpha.wait_event("site", state="suspended", site="late.test")
+    alpha.send(recipients=["to@late.test"])
+    assert " until 9999-12-31" in alpha.wait_event("deferred", to="to@late.test")["reply"]
+    alpha.send(recipients=["to@early.test"])
+    sink.wait_messages(1)
+    wait_until(lambda: "delta" in nodes(alpha), what="the nodes")
+    assert all(0 <= one["queue_active"] <= 10**15 and one["sent"] < 10**15 for one in nodes(alpha).values())
+    assert order(alpha, "node", "list").splitlines()[-1].split()[-1] == "4000000000000000"
+
+
 def test_tls_and_an_access_list(lab, certificates, tmp_path):
     own, key = certificates.odd("redis", "redis", f"IP:{LOOPBACK}")
     acl = tmp_path / "users.acl"

@@ -2,6 +2,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "cluster/node_text.h"
+#include "cluster/nodes.h"
 
 #include <string.h>
 
@@ -46,12 +47,30 @@ static void a_word_is_cut(void **state)
 	node_text_fini(&n);
 }
 
+/* As many nodes as are looked at have no sum that overflows. */
+static void a_count_is_none_that_nobody_has(void **state)
+{
+	struct node_text n;
+	(void)state;
+	assert_true(NODE_COUNT_MAX < INT64_MAX / (4 * NODES_MAX));
+	node_text_read(&n, "delta",
+		       "sent=9223372036854775807\treceived=-9223372036854775808\tclients=-1\t"
+		       "bounced=99999999999999999999\tdeferred=12345678901234");
+	assert_int_equal(n.count[NODE_SENT], NODE_COUNT_MAX);
+	assert_int_equal(n.count[NODE_BOUNCED], NODE_COUNT_MAX);
+	assert_int_equal(n.count[NODE_RECEIVED], 0);
+	assert_int_equal(n.count[NODE_CLIENTS], 0);
+	assert_int_equal(n.count[NODE_DEFERRED], 12345678901234);
+	node_text_fini(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_node_is_read_as_it_was_written),
 		cmocka_unit_test(what_another_version_says_is_passed_over),
 		cmocka_unit_test(a_word_is_cut),
+		cmocka_unit_test(a_count_is_none_that_nobody_has),
 	};
 	return RUN(tests);
 }
