@@ -95,9 +95,10 @@ void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t
 		      int64_t now_us, struct reserve_grant *g)
 {
 	assert(r->asked);
-	*g = (struct reserve_grant){.n = r->wanted ? a->granted : 0,
-				    .from_us = now_us + a->from_us,
-				    .again_us = again_us(a->from_us, nodes, now_us)};
+	*g = (struct reserve_grant){
+		.n = number_min(a->granted, r->wanted), /* whatever Redis says */
+		.from_us = now_us + a->from_us,
+		.again_us = again_us(a->from_us, nodes, now_us)};
 	r->asked = false;
 	r->wanted = r->telling = 0;
 	r->room_us = number_max(0, r->rate.per_ms * 1000 - a->next_us);

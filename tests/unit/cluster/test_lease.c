@@ -286,6 +286,20 @@ static void a_crossing_word_takes_nothing_back(void **state)
 	assert_int_equal(l.hold, 3);
 }
 
+static void an_answer_allows_no_more_than_the_limit(void **state)
+{
+	(void)state;
+	struct lease l = {0};
+	struct lease_view v = {.nodes = 1, .now_ms = 10000};
+	struct lease_ask ask;
+	struct lease_offer o;
+	lease_tell(&l, 10, 0, 8, 0, v.now_ms);
+	assert_true(lease_ask(&l, &v, &ask));
+	lease_answered(&l, &(struct lease_answer){INT64_C(1) << 53, 8, 0, 1}, v.now_ms);
+	assert_true(lease_offer(&l, &v, &o));
+	assert_int_equal(o.allowed, 10);
+}
+
 /* Whatever comes and goes, there are never more than the limit. */
 static void never_more_than_the_limit(void **state)
 {
@@ -325,6 +339,7 @@ int main(void)
 		cmocka_unit_test(at_least_one_each_without_redis),
 		cmocka_unit_test(redis_that_has_forgotten_all_is_told_again),
 		cmocka_unit_test(a_crossing_word_takes_nothing_back),
+		cmocka_unit_test(an_answer_allows_no_more_than_the_limit),
 		cmocka_unit_test(never_more_than_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

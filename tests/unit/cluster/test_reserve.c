@@ -171,6 +171,24 @@ static void what_was_not_answered_is_told_again(void **state)
 	assert_int_equal(ask.spent, 10);
 }
 
+static void nobody_gets_more_than_was_wanted(void **state)
+{
+	struct reserve r = {0};
+	struct reserve_ask ask;
+	struct reserve_grant g;
+	(void)state;
+	begin(1, 100, 1000);
+	reserve_want(&r, &rate, 5, now_us);
+	assert_true(reserve_ask(&r, 1, now_us, &ask));
+	reserve_answered(&r, &(struct reserve_answer){.granted = INT64_C(1) << 53}, 1, now_us, &g);
+	assert_int_equal(g.n, 5);
+	reserve_spend(&r, &rate, 100, now_us);
+	now_us += 10000000;
+	assert_true(reserve_ask(&r, 1, now_us, &ask));
+	reserve_answered(&r, &(struct reserve_answer){.granted = 7}, 1, now_us, &g);
+	assert_int_equal(g.n, 0);
+}
+
 static void a_name_that_nobody_uses_is_forgotten(void **state)
 {
 	(void)state;
@@ -193,6 +211,7 @@ int main(void)
 		cmocka_unit_test(without_redis_each_has_its_part_of_a_rate),
 		cmocka_unit_test(what_has_passed_is_known_to_all),
 		cmocka_unit_test(what_was_not_answered_is_told_again),
+		cmocka_unit_test(nobody_gets_more_than_was_wanted),
 		cmocka_unit_test(a_name_that_nobody_uses_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
