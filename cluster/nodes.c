@@ -8,6 +8,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -199,7 +200,8 @@ static void add_node(struct cluster_view *v, const char *name, const char *text,
 {
 	char *rest;
 	int64_t seen_ms = strtoll(text, &rest, 10);
-	if (*rest != '\t' || seen_ms < 0 || !fact_word_good(name, NODE_NAME_MAX))
+	if (*rest != '\t' || seen_ms < 0 || !fact_word_good(name, NODE_NAME_MAX) ||
+	    words_unprintable(name))
 		return;
 	struct node_text *node = &v->node[v->n++];
 	node_text_read(node, name, rest + 1);
