@@ -148,7 +148,7 @@ static void what_is_given_always_goes_first_but_not_for_ever(void **state)
 	assert_string_equal(order, wanted);
 }
 
-/* They take turns from when both wait: what came before does not count. */
+/* Turns are taken from when both wait: what came before does not count. */
 static void those_that_were_alone_have_had_no_turn(void **state)
 {
 	struct noted counted, always[MANY];
