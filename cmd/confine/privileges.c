@@ -86,9 +86,9 @@ static bool is_roots(const char *folder, bool shared)
 }
 
 /* And who could rename a folder above it? */
-static bool all_roots(char *folder)
+static bool all_roots(char *folder, bool shared)
 {
-	bool roots = is_roots(folder, false);
+	bool roots = is_roots(folder, shared);
 	for (char *slash; roots && (slash = strrchr(folder, '/')) && slash > folder;) {
 		*slash = '\0';
 		roots = is_roots(folder, true);
@@ -96,20 +96,31 @@ static bool all_roots(char *folder)
 	return roots && is_roots("/", true);
 }
 
+/* Is what lies there, or will, named by root alone? */
+static bool named_by_root(const char *path, bool shared)
+{
+	const char *slash = strrchr(path, '/');
+	char *named = mem_printf("%.*s", slash > path ? (int)(slash - path) : 1, path);
+	char *folder = realpath(named, NULL);
+	bool roots = folder && all_roots(folder, shared);
+	free(folder);
+	free(named);
+	return roots;
+}
+
 bool privileges_may_touch(const struct privileges *p, const char *path)
 {
 	struct stat st;
 	if (!p->change)
 		return true;
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-		return false;
-	const char *slash = strrchr(path, '/');
-	char *named = mem_printf("%.*s", slash > path ? (int)(slash - path) : 1, path);
-	char *folder = realpath(named, NULL);
-	bool roots = folder && all_roots(folder);
-	free(folder);
-	free(named);
-	return roots;
+	bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+	return !link && named_by_root(path, false);
+}
+
+/* In a folder as /tmp nobody else can move or replace what is root's. */
+static bool may_give_folder(const struct privileges *p, const char *path)
+{
+	return privileges_may_touch(p, path) || (is_roots(path, true) && named_by_root(path, true));
 }
 
 static bool own_folder(const struct privileges *p, const char *path, struct buf *error)
@@ -136,7 +147,7 @@ static char *without_slashes(const char *path)
 bool privileges_own_folder(const struct privileges *p, const char *path, struct buf *error)
 {
 	char *name = without_slashes(path);
-	bool ok = !p->change || !privileges_may_touch(p, name) || own_folder(p, name, error);
+	bool ok = !p->change || !may_give_folder(p, name) || own_folder(p, name, error);
 	free(name);
 	return ok;
 }

@@ -76,7 +76,7 @@ def test_a_symbolic_link_is_followed_as_the_user(prepare):
     assert os.path.getsize(real) > 0
 
 
-@pytest.mark.parametrize("owner, mode", [("daemon", 0o755), ("root", 0o777)])
+@pytest.mark.parametrize("owner, mode", [("daemon", 0o755), ("root", 0o777), ("root", 0o1777)])
 @pytest.mark.parametrize("end", ["", "/"])
 def test_root_gives_away_no_folder_that_a_symbolic_link_leads_to(prepare, owner, mode, end):
     relay = prepare(owner, mode)
@@ -91,7 +91,7 @@ def test_root_gives_away_no_folder_that_a_symbolic_link_leads_to(prepare, owner,
     assert os.stat(victim).st_uid == 0 and not os.listdir(victim)
 
 
-@pytest.mark.parametrize("owner, mode", [("daemon", 0o755), ("root", 0o777), ("root", 0o755)])
+@pytest.mark.parametrize("owner, mode", [("daemon", 0o755), ("root", 0o777), ("root", 0o1777), ("root", 0o755)])
 def test_a_spool_that_is_missing_is_made_and_the_user_s(prepare, owner, mode):
     relay = prepare(owner, mode)
     relay.spool = relay.config.settings["spool"] = os.path.join(relay.folder, "logs", "spool")
@@ -100,8 +100,9 @@ def test_a_spool_that_is_missing_is_made_and_the_user_s(prepare, owner, mode):
     assert os.stat(relay.spool).st_uid == pwd.getpwnam("daemon").pw_uid
 
 
-def test_a_spool_of_root_s_is_given_to_the_user(prepare):
-    relay = prepare("root", 0o755)
+@pytest.mark.parametrize("mode", [0o755, 0o1777])
+def test_a_spool_of_root_s_is_given_to_the_user(prepare, mode):
+    relay = prepare("root", mode)
     relay.spool = relay.config.settings["spool"] = os.path.join(relay.folder, "logs", "spool")
     relay.write_config()
     os.mkdir(relay.spool)
