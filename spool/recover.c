@@ -10,6 +10,7 @@
 #include "spool/adoption.h"
 #include "spool/disk.h"
 #include "spool/inventory.h"
+#include "spool/overdue.h"
 #include "spool/recovered.h"
 #include "spool/op.h"
 #include "spool/checkpoint.h"
@@ -211,6 +212,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 		  log_text("%zu/%zu", r->read, r->replay.nsegment), "seconds",
 		  log_seconds(clock_steady_ms() - r->began_ms), "damaged",
 		  log_number((int64_t)r->damaged), NULL);
+	overdue_recall(s);
 	if (s->released)
 		adoption_release(s);
 	free(r->stub);

@@ -40,7 +40,7 @@
  *	gather.c              how long a batch waits    replicate.c        a copy elsewhere
  *	adoption.c            messages of another node    spare.c            segments for another life
  *	removal.c             files go, beside it         ahead.c            the next segment, beside it
- *	room.c                whether the disk takes mail
+ *	room.c                whether the disk takes mail         overdue.c          what was due at the end
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_settle(), spool_stop(), spool_free(): main. spool_file_*(): whoever

@@ -6,6 +6,7 @@
 #include "spool/commit.h"
 #include "spool/inbox.h"
 #include "spool/copy_wait.h"
+#include "spool/overdue.h"
 #include "spool/room.h"
 
 #include <assert.h>
@@ -112,6 +113,7 @@ static void answer_stop(struct spool *s)
 	struct spool_stop *stop = (struct spool_stop *)s->stop;
 	s->stop = NULL;
 	if (!stop->settles) {
+		overdue_keep(s); /* of generations that are on disk: the log gets nothing more */
 		s->closing = true;
 		timer_stop(&s->loop->timers, &s->tick);
 	}

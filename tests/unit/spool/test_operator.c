@@ -138,6 +138,82 @@ static void what_is_flushed_is_urgent_once_and_nothing_else_is(void **state)
 	envelope_free(&second);
 }
 
+/* It has the only place. */
+static void work_on_another(void)
+{
+	harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	envelope_free(&e);
+}
+
+/* Of those that come next, which are put off again. */
+static int urgent_among(int n)
+{
+	int urgent = 0;
+	harness_credit(&h, n);
+	for (int i = 0; i < n; i++) {
+		struct envelope *e = harness_take(&h);
+		e->due_ms = clock_wall_ms() + 100000000;
+		e->rounds++;
+		urgent += h.urgent;
+		harness_release(&h, e->id, e);
+	}
+	return urgent;
+}
+
+static void what_was_flushed_before_a_stop_and_not_begun_is_due_after_it(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	comes(harness_store(&h, 1, 100), false, 100000000);
+	uint64_t flushed = harness_store(&h, 1, 100);
+	comes(flushed, false, 100000000);
+	work_on_another();
+	order(SPOOL_FLUSH, flushed, 1);
+	harness_close(&h);
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	assert_int_equal(urgent_among(2), 1);
+	harness_close(&h);
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	order(SPOOL_FLUSH, flushed, 1); /* which was not due by what an earlier stop has left */
+	harness_credit(&h, 10);
+	comes(flushed, true, 100000000);
+	harness_recovered(&h, 3);
+	assert_int_equal(h.narrival, 1);
+}
+
+static void assert_none_due(void)
+{
+	struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, 0, 10);
+	for (int i = 0; i < c->nrow; i++)
+		assert_true(c->row[i].envelope->due_ms > clock_wall_ms());
+	spool_command_free(&c);
+}
+
+static void what_was_flushed_before_a_stop_is_due_after_a_crash_behind_it_too(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	for (int i = 0; i < 2; i++)
+		comes(harness_store(&h, 1, 100), false, 100000000);
+	work_on_another();
+	order(SPOOL_FLUSH, 0, 2);
+	harness_close(&h);
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	assert_int_equal(urgent_among(3), 2);
+	harness_recovered(&h, 3);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	assert_none_due();
+}
+
 static void what_is_requeued_or_resumed_is_urgent(void **state)
 {
 	(void)state;
@@ -343,6 +419,8 @@ int main(void)
 		HARNESS_TEST(show_gives_envelope_verdicts_and_content),
 		HARNESS_TEST(flush_makes_deferred_messages_due),
 		HARNESS_TEST(what_is_flushed_is_urgent_once_and_nothing_else_is),
+		HARNESS_TEST(what_was_flushed_before_a_stop_and_not_begun_is_due_after_it),
+		HARNESS_TEST(what_was_flushed_before_a_stop_is_due_after_a_crash_behind_it_too),
 		HARNESS_TEST(what_is_requeued_or_resumed_is_urgent),
 		HARNESS_TEST(what_is_held_after_a_flush_is_not_urgent_when_it_is_returned),
 		HARNESS_TEST(what_is_requeued_while_worked_on_is_urgent_afterwards),
