@@ -51,6 +51,18 @@ bool spool_would_open(const char *folder, struct buf *why)
 	return lock >= 0;
 }
 
+bool spool_is_taken(const char *folder)
+{
+	int top = disk_open_top(folder);
+	int lock = top >= 0 ? disk_open(top, "lock", O_RDWR) : -1;
+	bool taken = lock >= 0 && disk_lock(lock) != 0 && errno == EWOULDBLOCK;
+	if (lock >= 0)
+		disk_close(lock);
+	if (top >= 0)
+		disk_close(top);
+	return taken;
+}
+
 struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 {
 	struct spool *s = mem_zalloc(sizeof *s);

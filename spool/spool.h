@@ -321,6 +321,8 @@ bool spool_would_open(const char *folder, struct buf *why);
 /* Whoever starts with this folder can write to it: it is not on a disk that became read-only, nor another user's by now. Any
  * thread. */
 
+bool spool_is_taken(const char *folder); /* another process has it now. Any thread. */
+
 int64_t spool_turn_began_ms(const struct spool *);
 /* Steady clock: when the turn of its thread began that is not over yet; 0: it has none. One that stays the same waits for
  * the disk. Any thread. */

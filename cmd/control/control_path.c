@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/control_path.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,4 +20,21 @@ void control_path_close(struct control_path *p)
 	if (p->folder >= 0)
 		close(p->folder);
 	p->folder = -1;
+}
+
+int control_path_connect(const char *folder)
+{
+	struct control_path path;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (control_path_open(&path, folder) && fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&path.address, sizeof path.address) == 0) {
+		control_path_close(&path);
+		return fd;
+	}
+	int saved = errno;
+	if (fd >= 0)
+		close(fd);
+	control_path_close(&path);
+	errno = saved;
+	return -1;
 }

@@ -21,4 +21,7 @@ struct control_path {
 bool control_path_open(struct control_path *, const char *folder);
 void control_path_close(struct control_path *);
 
+int control_path_connect(const char *folder);
+/* To whoever listens there: a descriptor, or -1 and errno. */
+
 #endif

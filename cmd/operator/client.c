@@ -27,23 +27,6 @@ static int out_of_reach(const char *spool, const char *why)
 	return STATUS_UNREACHABLE;
 }
 
-static int open_socket(const char *spool)
-{
-	struct control_path path;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (control_path_open(&path, spool) && fd >= 0 &&
-	    connect(fd, (struct sockaddr *)&path.address, sizeof path.address) == 0) {
-		control_path_close(&path);
-		return fd;
-	}
-	int saved = errno;
-	if (fd >= 0)
-		close(fd);
-	control_path_close(&path);
-	errno = saved;
-	return -1;
-}
-
 static bool send_all(int fd, const char *data, size_t len)
 {
 	while (len > 0) {
@@ -170,7 +153,7 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 
 static int ask_relay(const char *spool, int argc, char **argv, const struct answer *a)
 {
-	int fd = open_socket(spool);
+	int fd = control_path_connect(spool);
 	if (fd < 0)
 		return out_of_reach(spool, strerror(errno));
 	return ask_at(fd, spool, argc, argv, a);
@@ -178,7 +161,7 @@ static int ask_relay(const char *spool, int argc, char **argv, const struct answ
 
 int client_order(const struct conf *conf, int argc, char **argv, unsigned how)
 {
-	int fd = open_socket(conf->spool);
+	int fd = control_path_connect(conf->spool);
 	if (fd >= 0)
 		return ask_at(fd, conf->spool, argc, argv, &(struct answer){.how = how});
 	int status = out_of_reach(conf->spool, strerror(errno));
@@ -202,7 +185,7 @@ int client_run(const char *conf_file, int argc, char **argv, unsigned how)
 static int ask_queue(struct conf *conf, int argc, char **argv, const struct answer *a)
 {
 	pid_t child = 0;
-	int fd = open_socket(conf->spool), why = errno;
+	int fd = control_path_connect(conf->spool), why = errno;
 	if (fd < 0 && !conf->faulty && (why == ENOENT || why == ECONNREFUSED))
 		fd = offline_begin(conf, &child);
 	if (fd < 0)
@@ -235,7 +218,7 @@ int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 
 bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
 {
-	int fd = open_socket(spool);
+	int fd = control_path_connect(spool);
 	const struct answer a = {.quiet = true, .into = to};
 	return fd >= 0 && ask_at(fd, spool, argc, argv, &a) == STATUS_DONE;
 }
@@ -244,7 +227,7 @@ bool client_wait(const char *spool, int most_ms)
 {
 	static const char ping[] = "=ping\0";
 	for (int64_t until_ms = clock_steady_ms() + most_ms; clock_steady_ms() < until_ms;) {
-		int fd = open_socket(spool);
+		int fd = control_path_connect(spool);
 		unsigned char head[CONTROL_HEAD];
 		bool answered = fd >= 0 && send_all(fd, ping, sizeof ping) &&
 				read(fd, head, sizeof head) > 0;

@@ -13,17 +13,24 @@
 #include "cmd/cmd.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/confine/privileges.h"
+#include "cmd/control/control_path.h"
 #include "cmd/relay/node_job.h"
 #include "cmd/relay/report_passage.h"
 #include "cmd/relay/requests.h"
 #include "cmd/relay/server_reload.h"
 #include "cmd/confine/sandbox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
+enum {
+	ORDER_LOOK_MS = 50,
+	ORDER_WAIT_MS = 15000
+}; /* systemd gives a stop 20 s, and this heeds no signal */
 
 static void receive_note(void *owner, struct note *note)
 {
@@ -188,12 +195,37 @@ static void join_cluster(struct server *s)
 	buf_fini(&text);
 }
 
+static bool relay_answers(const char *folder)
+{
+	int fd = control_path_connect(folder);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Who gives an order while no relay runs has the queue until it is carried out: a start, or the successor at a
+ * restart, must not end for that. Another relay would keep it. */
+static void wait_for_order(const char *folder)
+{
+	int64_t end_ms = clock_steady_ms() + ORDER_WAIT_MS;
+	bool told = false;
+	while (spool_is_taken(folder) && !relay_answers(folder) && clock_steady_ms() < end_ms) {
+		if (!told)
+			fprintf(stderr,
+				"sluice: %s: waiting for another process that has this queue\n",
+				folder); /* nothing writes the log yet */
+		told = true;
+		usleep(ORDER_LOOK_MS * 1000);
+	}
+}
+
 /* The queue belongs to the user, ports and keys to root. */
 static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
 {
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	wait_for_order(c->spool);
 	if (!life_put_aside(c->spool, error) || !membership_may_start(c, error))
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Orders on the queue of a relay that does not run."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from lab.sink import Rule
 
 DONE, REFUSED, UNREACHABLE = 0, 1, 75
 LATER = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
+WAITING = "waiting for another process"
 OFFLINE = "sluice: the relay does not run; this is its queue on disk\n"
 
 
@@ -107,3 +109,32 @@ def test_what_was_being_delivered_is_named_and_kept(lab):
     assert [m["queue"] for m in listed(relay)] == ["hold"]
     began = time.time()
     assert listed(relay)[0]["arrived"] < began
+
+
+def starts_behind_an_order(relay, begin):
+    """Have the queue, as an order has, while a relay begins; let go of it when the relay waits for it."""
+    with open(os.path.join(relay.spool, "lock"), "r+b") as lock:
+
+        def waits():
+            if WAITING in relay.stderr_text():
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                return len(relay.events("ready")) == 2
+            return False
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begin(waits)
+
+
+def test_a_start_waits_for_an_order_that_has_the_queue(lab):
+    relay = lab.relay()
+    relay.stop()
+    starts_behind_an_order(relay, lambda waits: relay.start(ready=waits))
+    relay.send()
+
+
+def test_a_second_relay_on_a_queue_is_refused_at_once(lab):
+    relay = lab.relay()
+    second = relay.command("serve")
+    assert second.returncode == REFUSED
+    assert "another process has this queue" in second.stderr
+    assert WAITING not in second.stderr
