@@ -11,14 +11,14 @@
 
 void dispatch_trim(struct site *s)
 {
-	if (s->connecting <= SITE_LIMITS_UNPROVEN || site_proven(s))
+	if (s->connecting - s->slow <= SITE_LIMITS_UNPROVEN || site_proven(s))
 		return;
 	struct list *all = &s->queue.transport->silent;
 	int n = site_limits_silent_count(s);
 	for (struct list *l = all->prev; l != all && n > SITE_LIMITS_UNPROVEN;) {
 		struct conn *c = list_entry(l, struct conn, in_silent);
 		l = l->prev;
-		if (c->site != s)
+		if (c->site != s || c->state != CONN_CONNECTING)
 			continue;
 		conn_end(s->db, c);
 		n--;

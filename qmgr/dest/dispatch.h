@@ -23,7 +23,8 @@
  * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
  * hold at most half of the transport's: then, or when all are in use, the one that has been silent
  * longest makes room for another site, or for a probe. A site whose hosts have never answered keeps at most
- * SITE_LIMITS_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
+ * SITE_LIMITS_UNPROVEN of them in any case, and those beside which another host is tried: a host that
+ * is a black hole takes no place from one that answers. Those that were begun only now count for nothing here: a
  * host far away takes its time, and may have as many at once as the window allows.
  *
  * A probe that is due (site_health.c) and finds all connections in use waits in transport->probing, and has

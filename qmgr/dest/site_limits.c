@@ -113,15 +113,17 @@ static bool is_window_full(struct question *q, struct limit *l)
 int site_limits_silent_count(const struct site *s)
 {
 	int n = 0;
-	list_each (link, tmp, &s->queue.transport->silent)
-		n += list_entry(link, struct conn, in_silent)->site == s;
+	list_each (link, tmp, &s->queue.transport->silent) {
+		const struct conn *c = list_entry(link, struct conn, in_silent);
+		n += c->site == s && c->state == CONN_CONNECTING;
+	}
 	return n;
 }
 
 bool site_limits_silent(const struct site *s)
 {
-	return s->connecting > 0 && !site_proven(s) && site_limits_silent_count(s) > 0 &&
-	       s->connecting >= SITE_LIMITS_UNPROVEN;
+	return s->connecting - s->slow >= SITE_LIMITS_UNPROVEN && !site_proven(s) &&
+	       site_limits_silent_count(s) > 0;
 }
 
 static bool is_silent(struct question *q, struct limit *l)

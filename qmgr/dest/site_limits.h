@@ -52,10 +52,11 @@ bool site_limits_probes_full(const struct transport *);
 /* Probes may hold a part of its connections only: many hosts may be out at once. */
 
 bool site_limits_silent(const struct site *);
-/* Its hosts have never answered, and have had time to: it has as many connections as it may until then. */
+/* Its hosts have never answered, and have had time to: it has as many connections as it may until then. Those that others are tried
+ * beside count no more. */
 
 int site_limits_silent_count(const struct site *);
-/* Connections of it that were not heard of for some time. */
+/* Connections of it that mail waits for, and that were not heard of for some time. */
 
 bool site_limits_unready_full(const struct transport *);
 /* As many of its connections are silent as may be. */

@@ -117,6 +117,34 @@ static void an_answer_ends_the_suspicion(void **state)
 	assert_true(unready_of(1) > 2); /* the ready one among them */
 }
 
+static void all_are_late(void)
+{
+	int n = opened.n;
+	for (int i = 0; i < n; i++)
+		unanswered(open_at(i), true);
+}
+
+/* They were never heard of either, and each message has a connection that is tried in vain. */
+static void what_is_tried_in_vain_keeps_nobody_from_trying_the_backup(void **state)
+{
+	(void)state;
+	begin("");
+	for (int i = 0; i < 5; i++)
+		send_mail(++last_id, "x@two.test");
+	answer("two.test", "10 best.test 10.1.0.1, 20 backup.test 192.0.2.9");
+	all_are_silent();
+	close_as_told();
+	assert_int_equal(opened.n, SITE_LIMITS_UNPROVEN);
+	all_are_late();
+	assert_int_equal(opened_to("backup.test"), 5); /* as far as anybody knows it is only far away */
+	all_are_silent();
+	close_as_told();
+	assert_int_equal(opened_to("backup.test"), SITE_LIMITS_UNPROVEN);
+	assert_int_equal(opened_to("best.test"), SITE_LIMITS_UNPROVEN);
+	ready(open_to("backup.test"), 1);
+	assert_int_equal(given.n, 1);
+}
+
 /* A hundred sites, each with a silent host, hold all connections of the transport. */
 static void begin_with_a_hundred_silent(void)
 {
@@ -317,6 +345,7 @@ int main(void)
 		TEST(thirteen_at_one_site_keep_two_connections),
 		TEST(a_site_whose_host_has_answered_before_may_have_more),
 		TEST(an_answer_ends_the_suspicion),
+		TEST(what_is_tried_in_vain_keeps_nobody_from_trying_the_backup),
 		TEST(a_hundred_silent_sites_delay_a_healthy_one_by_no_more_than_a_second),
 		TEST(the_one_that_was_silent_longest_ends_and_its_host_has_failed),
 		TEST(for_one_message_no_more_end_than_make_room),
