@@ -251,9 +251,9 @@
 	P(number, connection_max_messages, "1000", 0, 1000000, RELOAD, "",                         \
 	  "A connection is closed after this many messages. 0: no limit.")                         \
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
-	  "If the TCP handshake with one address takes longer, another address of the same preference is tried as well. 0: never.") \
+	  "If the TCP handshake with one address takes longer, another address of the same preference is tried as well. 0: never. So it is where a host has taken the connection, and cannot carry mail after backup_attempt_delay.") \
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
-	  "If no address of one preference has answered the TCP handshake within this time, the next preference is tried as well. Mail that would wait longer than this for hosts that are at their limits goes there, too. 0: only when the better hosts have failed.") \
+	  "If no address of one preference has answered the TCP handshake within this time, the next preference is tried as well; and so it is where none that has can carry mail after connect_timeout. Mail that would wait longer than this for hosts that are at their limits goes there, too. 0: only when the better hosts have failed.") \
 	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
 	  "A host that refuses connections, or does not answer, is tried again after 1 s, then after about twice as long each time, up to this time.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \

@@ -4,7 +4,8 @@
  *	  -- CONNECTION_OPEN ------------------------>	connect, greeting, EHLO, STARTTLS
  *	  <------------------------- CONNECTION_SLOW --	TCP does not stand after
  *	                                              	connection_attempt_delay: try another,
- *	                                              	or backup_attempt_delay: any other
+ *	                                              	or backup_attempt_delay: any other; or it is not
+ *	                                              	ready so long after, and connect_timeout
  *	  <------------------------ CONNECTION_READY --	may carry mail: `depth` transactions at once,
  *	                                              	up to `depth_most` as the host proves good
  *	  -- DELIVERY_GIVE --------------------------->	one transaction
@@ -97,8 +98,8 @@ struct connection_open {
 };
 
 enum connection_slowness {
-	CONNECTION_BESIDE, /* TCP does not stand after connection_attempt_delay */
-	CONNECTION_LATE,   /* or after backup_attempt_delay */
+	CONNECTION_BESIDE, /* TCP does not stand after connection_attempt_delay, or stands for backup_attempt_delay */
+	CONNECTION_LATE,   /* or after backup_attempt_delay, or stands for connect_timeout */
 	CONNECTION_SILENT, /* nothing was heard of it for CONNECTION_SILENT_MS, and it is not ready */
 };
 

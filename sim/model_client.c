@@ -30,6 +30,7 @@ struct client {
 	bool greeted;	    /* it has been seen to be, and is not ready yet */
 	struct timer timer; /* of the first delivery, or idle */
 	struct timer silent, slow, late;
+	bool awaited, awaited_longer; /* TCP stood when that was looked at */
 	UT_hash_handle hh;
 };
 
@@ -259,17 +260,27 @@ static void on_silent(void *owner)
 	post_slow(c, CONNECTION_SILENT);
 }
 
+/* TCP stands, and has not for that long. */
+static bool await_greeting(struct client *c, struct timer *t, bool *awaited, int64_t delay_ms)
+{
+	bool anew = attempt_stands(&c->attempt) && !*awaited;
+	if (anew && c->open->transport->backup_attempt_delay > 0)
+		stage_after(c->stage, t, stage_us(delay_ms));
+	*awaited |= anew;
+	return anew;
+}
+
 static void on_slow(void *owner)
 {
 	struct client *c = owner;
-	if (!attempt_stands(&c->attempt))
+	if (!await_greeting(c, &c->slow, &c->awaited, c->open->transport->backup_attempt_delay))
 		post_slow(c, CONNECTION_BESIDE);
 }
 
 static void on_late(void *owner)
 {
 	struct client *c = owner;
-	if (!attempt_stands(&c->attempt))
+	if (!await_greeting(c, &c->late, &c->awaited_longer, c->open->transport->connect_timeout))
 		post_slow(c, CONNECTION_LATE);
 }
 

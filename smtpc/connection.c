@@ -66,11 +66,23 @@ static void hear_host(struct connection *c)
 		loop_timer_in(c->worker->loop, &c->silent, CONNECTION_SILENT_MS);
 }
 
-/* TCP stands, or never will. */
+/* It is ready, or never will be. */
 static void stop_waiting(struct connection *c)
 {
 	timer_stop(&c->worker->loop->timers, &c->slow);
 	timer_stop(&c->worker->loop->timers, &c->late);
+}
+
+/* TCP stands, also with a machine whose program hangs. Some greet late on purpose: an equal is tried beside it as late as another
+ * preference is where TCP does not stand, and that when a black hole would have failed. */
+static void wait_for_greeting(struct connection *c)
+{
+	const struct conf_transport *t = c->open->transport;
+	stop_waiting(c);
+	if (c->announced || t->backup_attempt_delay == 0)
+		return;
+	start_timer(c, &c->slow, t->connection_attempt_delay > 0 ? t->backup_attempt_delay : 0);
+	start_timer(c, &c->late, t->connect_timeout);
 }
 
 /* A password or token is not sent without TLS, nor is the connection made again without. */
@@ -338,6 +350,7 @@ static void become_ready(struct connection *c)
 	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
 	limit_age(c);
 	timer_stop(&c->worker->loop->timers, &c->silent);
+	stop_waiting(c);
 	if (!c->engine.secure) {
 		metrics_add(METRIC_tls_client_clear, 1);
 		connection_failed_test(c, "there is no TLS");
@@ -451,7 +464,7 @@ static void on_event(void *owner, enum stream_event event)
 	case STREAM_CONNECTED:
 		c->connected = true;
 		hear_host(c);
-		stop_waiting(c);
+		wait_for_greeting(c);
 		set_deadline(c);
 		break;
 	case STREAM_DATA:

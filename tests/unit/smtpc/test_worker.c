@@ -323,6 +323,29 @@ static void silence_is_a_failure(void **state)
 	closed(false, "4.4.2");
 }
 
+static void slow(enum connection_slowness how)
+{
+	bool found = false;
+	while (!found) {
+		struct connection_slow *s = inbox_next(&inbox, CONNECTION_SLOW);
+		found = s->how == how;
+		free(s);
+	}
+}
+
+static void one_that_takes_the_connection_and_does_not_greet_is_slow_then_late(void **state)
+{
+	(void)state;
+	transport->backup_attempt_delay = 20;
+	transport->connect_timeout = 1000;
+	serve_with(serve_silence);
+	open_connection(1);
+	slow(CONNECTION_BESIDE);
+	slow(CONNECTION_LATE);
+	ask_to_close(1);
+	closed(false, NULL);
+}
+
 static void serve_until_the_dot(struct host *h)
 {
 	host_greets(h, "250-host.test\r\n250 PIPELINING\r\n");
@@ -414,6 +437,7 @@ int main(void)
 		T(a_greeting_of_421_never_becomes_ready),
 		T(nobody_listening_is_a_failure),
 		T(silence_is_a_failure),
+		T(one_that_takes_the_connection_and_does_not_greet_is_slow_then_late),
 		T(closing_after_the_dot_leaves_doubt),
 		T(a_host_that_takes_no_content_is_given_up),
 		T(a_refusal_of_half_a_message_counts),
