@@ -149,7 +149,7 @@ static struct verdict *refuse_or_wait(const struct delivery *d, struct verdict *
 	dsn[0] = '4';
 	struct verdict *waits =
 		verdict_printf(VERDICT_DEFERRED, 0, dsn, NULL,
-			       "%s; it waits for a host that goes before that one", lacks->text);
+			       "%s; it waits for another host", lacks->text);
 	verdict_unref(lacks);
 	return waits;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/conn.h"
 
+#include "base/utf8.h"
+
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -91,6 +93,25 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	return c;
 }
 
+static bool is_international(const struct entry *e)
+{
+	const struct envelope *env = e->peer->job->work->envelope;
+	bool is = env->smtputf8;
+	for (uint32_t i = 0; i < e->n; i++)
+		is |= !utf8_is_ascii(env->rcpt[e->recipient[i]].address);
+	return is;
+}
+
+/* What this host can't do, another may. Of BINARYMIME nobody remembers who offers that. */
+static bool may_wait_for_other(const struct conn *c, const struct entry *e)
+{
+	const struct work *w = e->peer->job->work;
+	const struct site *s = site_of_queue(e->peer->queue);
+	return site_prefers_other(s, c->host) ||
+	       (w->envelope->body != BODY_BINARYMIME &&
+		site_equal_may_take(s, c->host, is_international(e), w->content->size));
+}
+
 static struct delivery *delivery_of(struct destdb *db, const struct conn *c, struct entry *e)
 {
 	struct work *w = e->peer->job->work;
@@ -111,7 +132,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->by_ms = env->by_ms;
 	d->verification = w->verification;
 	d->content = content_ref(w->content);
-	d->second = site_prefers_other(site_of_queue(e->peer->queue), c->host);
+	d->second = may_wait_for_other(c, e);
 	d->ahead = conn_may_go_ahead(c, w->content);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const struct recipient *r = &env->rcpt[e->recipient[i]];

@@ -115,6 +115,7 @@ void conn_on_ready(struct connection_ready *ready)
 	bool beside = c->state == CONN_PROBING;
 	c->dsn = ready->dsn;
 	c->deliverby = ready->deliverby;
+	h->offers = (struct host_offers){true, ready->smtputf8, ready->size_max};
 	c->plain |= ready->tls_broken;
 	c->depth = ready->depth;
 	c->depth_most = ready->depth_most;

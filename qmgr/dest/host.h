@@ -101,6 +101,12 @@ struct host_pooling {
 	int64_t leave_until_ms; /* steady clock: leave was given; 0 */
 };
 
+/* What it said when a connection was ready last. */
+struct host_offers {
+	bool known, smtputf8;
+	uint64_t size_max; /* 0: no limit */
+};
+
 struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
@@ -130,6 +136,7 @@ struct host {
 	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
 	struct verdict *why; /* the last failure, or NULL */
 	char *why_name;	     /* by which name the host was called in it */
+	struct host_offers offers;
 	bool told; /* it was ready, and would take nothing: only mail shows that this is over */
 	bool login_refused; /* that was the login; until a connection is ready */
 	bool refuses;	    /* that was a 5xx to the connection, or to EHLO and HELO */

@@ -90,6 +90,26 @@ bool site_prefers_other(const struct site *s, const struct host *than)
 	return false;
 }
 
+/* As far as is known. One that has failed before it said so is not waited for. */
+static bool may_take(const struct host *h, bool international, uint64_t bytes)
+{
+	const struct host_offers *o = &h->offers;
+	if (!o->known)
+		return h->state == HOST_UP;
+	return (o->smtputf8 || !international) && (o->size_max == 0 || bytes <= o->size_max);
+}
+
+bool site_equal_may_take(const struct site *s, const struct host *h, bool international,
+			 uint64_t bytes)
+{
+	const struct site_host *mine = site_host_of(s, h);
+	for (const struct site_host *it = s->hosts; mine && it < s->hosts + s->nhost; it++)
+		if (it->host != h && it->preference == mine->preference && !it->suspended &&
+		    may_take(it->host, international, bytes))
+			return true;
+	return false;
+}
+
 bool site_keeps_back(const struct site *s, const struct host *h)
 {
 	return has_better(s, h) && !site_overflows(s);

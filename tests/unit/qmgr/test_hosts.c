@@ -24,6 +24,63 @@ static void a_connection_that_never_is_ready_leaves_the_mail_where_it_was(void *
 	assert_int_equal(given_at(0)->rcpt[0].verdict == NULL, 1);
 }
 
+static void ready_for(struct connection_open *o, uint64_t size_max, bool smtputf8)
+{
+	struct connection_ready *r = mem_zalloc(sizeof *r);
+	r->note.type = CONNECTION_READY;
+	r->connection = o->connection;
+	r->owner = o->owner;
+	r->depth = 1;
+	r->size_max = size_max;
+	r->smtputf8 = smtputf8;
+	post(&r->note);
+	settle();
+}
+
+/* Two messages, and a connection to either host. */
+static void begin_with_equals(void)
+{
+	begin("transport smtp { connection_max_messages = 1 }");
+	send_mail(1, "x@a.test");
+	send_mail(2, "x@a.test");
+	answer("a.test", two_hosts);
+	assert_int_equal(opened.n, 2);
+	assert_string_not_equal(open_at(0)->host, open_at(1)->host);
+}
+
+static void what_one_of_two_equals_can_not_take_waits_for_the_other_that_can(void **state)
+{
+	(void)state;
+	begin_with_equals();
+	ready_for(open_at(0), 1, true);
+	assert_true(given_at(0)->second); /* who knows? */
+	ready_for(open_at(1), 0, false);
+	assert_false(given_at(1)->second); /* what does not fit into the first */
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	send_mail(3, "x@a.test");
+	ready_for(open_at(1), 1, true);
+	assert_true(given_at(1)->second);
+}
+
+static void what_neither_of_two_equals_can_take_waits_for_nobody(void **state)
+{
+	(void)state;
+	begin_with_equals();
+	ready_for(open_at(0), 1, true);
+	ready_for(open_at(1), 1, true);
+	assert_false(given_at(1)->second);
+}
+
+static void who_has_failed_before_it_said_so_is_not_waited_for(void **state)
+{
+	(void)state;
+	begin_with_equals();
+	lose(open_at(0), "refused");
+	ready_for(open_at(0), 1, true);
+	assert_false(given_at(0)->second);
+}
+
 static void
 with_all_hosts_out_the_mail_waits_and_then_goes_back_untried_with_the_last_failure(void **state)
 {
@@ -618,6 +675,9 @@ int main(void)
 		TEST(a_probe_is_given_the_connection_that_idles),
 		TEST(the_window_grows_with_good_deliveries_up_to_its_limit),
 		TEST(a_limit_that_a_reload_lowers_holds_at_once),
+		TEST(what_one_of_two_equals_can_not_take_waits_for_the_other_that_can),
+		TEST(what_neither_of_two_equals_can_take_waits_for_nobody),
+		TEST(who_has_failed_before_it_said_so_is_not_waited_for),
 	};
 	return RUN(tests);
 }
