@@ -66,7 +66,7 @@ static void hear_host(struct connection *c)
 		loop_timer_in(c->worker->loop, &c->silent, CONNECTION_SILENT_MS);
 }
 
-/* It is ready, or never will be. */
+/* The connection is ready, or will never be. */
 static void stop_waiting(struct connection *c)
 {
 	timer_stop(&c->worker->loop->timers, &c->slow);

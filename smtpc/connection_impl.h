@@ -38,7 +38,7 @@ struct connection {
 	struct engine_login login; /* the secret is ours; NULL: it has not come yet */
 	char *secret;
 	struct timer age;
-	struct timer slow, late; /* until TCP stands, and anew until it is ready, see CONNECTION_SLOW */
+	struct timer slow, late; /* until TCP stands, then until it is ready: CONNECTION_SLOW */
 	struct timer silent;	 /* until it is ready, and anew with each sign of life */
 	char peer[ADDRESS_PEER_MAX];
 	uint64_t turn; /* the engine's, when the deadline was set */

@@ -147,9 +147,8 @@ static struct verdict *refuse_or_wait(const struct delivery *d, struct verdict *
 		return lacks;
 	memcpy(dsn, lacks->dsn, sizeof dsn);
 	dsn[0] = '4';
-	struct verdict *waits =
-		verdict_printf(VERDICT_DEFERRED, 0, dsn, NULL,
-			       "%s; it waits for another host", lacks->text);
+	struct verdict *waits = verdict_printf(VERDICT_DEFERRED, 0, dsn, NULL,
+					       "%s; it waits for another host", lacks->text);
 	verdict_unref(lacks);
 	return waits;
 }

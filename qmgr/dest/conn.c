@@ -102,7 +102,7 @@ static bool is_international(const struct entry *e)
 	return is;
 }
 
-/* What this host can't do, another may. Of BINARYMIME nobody remembers who offers that. */
+/* Another may do what this host can't. Of BINARYMIME nobody remembers who offers that. */
 static bool may_wait_for_other(const struct conn *c, const struct entry *e)
 {
 	const struct work *w = e->peer->job->work;

@@ -101,7 +101,7 @@ struct host_pooling {
 	int64_t leave_until_ms; /* steady clock: leave was given; 0 */
 };
 
-/* What it said when a connection was ready last. */
+/* As it answered EHLO when a connection was ready last. */
 struct host_offers {
 	bool known, smtputf8;
 	uint64_t size_max; /* 0: no limit */

@@ -179,7 +179,8 @@ bool site_has_other(const struct site *, const struct host *);
 bool site_prefers_other(const struct site *, const struct host *);
 /* One of a better preference has been ready before, though it may be out or busy now. */
 
-bool site_equal_may_take(const struct site *, const struct host *, bool international, uint64_t bytes);
+bool site_equal_may_take(const struct site *, const struct host *, bool international,
+			 uint64_t bytes);
 /* Another of the same preference offers what such mail needs, or has not been asked yet. */
 
 const struct site_host *site_host_of(const struct site *, const struct host *);

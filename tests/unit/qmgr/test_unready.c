@@ -136,7 +136,7 @@ static void what_is_tried_in_vain_keeps_nobody_from_trying_the_backup(void **sta
 	close_as_told();
 	assert_int_equal(opened.n, SITE_LIMITS_UNPROVEN);
 	all_are_late();
-	assert_int_equal(opened_to("backup.test"), 5); /* as far as anybody knows it is only far away */
+	assert_int_equal(opened_to("backup.test"), 5); /* it may only be far away */
 	all_are_silent();
 	close_as_told();
 	assert_int_equal(opened_to("backup.test"), SITE_LIMITS_UNPROVEN);
