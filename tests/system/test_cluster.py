@@ -556,7 +556,7 @@ def test_numbers_in_redis_that_nobody_has_overflow_nothing(lab, redis):
     sink.wait_messages(1)
     wait_until(lambda: "delta" in nodes(alpha), what="the nodes")
     assert all(0 <= one["queue_active"] <= 10**15 and one["sent"] < 10**15 for one in nodes(alpha).values())
-    assert order(alpha, "node", "list").splitlines()[-1].split()[-1] == "4000000000000000"
+    assert int(order(alpha, "node", "list").splitlines()[-1].split()[-1]) in range(4 * 10**15, 4 * 10**15 + 3)  # those of alpha come in meanwhile
 
 
 def test_tls_and_an_access_list(lab, certificates, tmp_path):
