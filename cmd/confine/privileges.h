@@ -31,8 +31,8 @@ bool privileges_of_default(const char *user);
 
 bool privileges_find(struct privileges *, const char *user, struct buf *error);
 bool privileges_own_folder(const struct privileges *, const char *path, struct buf *error);
-/* Make the folder if it is missing, and give it to the user. Nothing where root may not touch it: with the user's
- * rights it is made, or can be used, or not. */
+/* Make the folder if it is missing, and give it to the user. Nothing where root may not touch it, unless it is root's own
+ * in a folder such as /tmp: with the user's rights it is made, or can be used, or not. */
 
 void privileges_own_file(const struct privileges *, const char *path);
 /* Give a regular file to the user; one that is not there is none of our business. */
