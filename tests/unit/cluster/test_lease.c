@@ -266,15 +266,23 @@ static void redis_that_has_forgotten_all_is_told_again(void **state)
 	end();
 }
 
+/* Of ten it wants eight. */
+static struct lease asking(const struct lease_view *v)
+{
+	struct lease l = {0};
+	struct lease_ask ask;
+	lease_tell(&l, 10, 0, 8, 0, v->now_ms);
+	assert_true(lease_ask(&l, v, &ask));
+	return l;
+}
+
 static void a_crossing_word_takes_nothing_back(void **state)
 {
 	(void)state;
-	struct lease l = {0};
 	struct lease_view v = {.nodes = 1, .now_ms = 10000};
+	struct lease l = asking(&v);
 	struct lease_ask ask;
 	struct lease_offer o;
-	lease_tell(&l, 10, 0, 8, 0, v.now_ms);
-	assert_true(lease_ask(&l, &v, &ask));
 	lease_answered(&l, &(struct lease_answer){8, 8, 0, 1}, v.now_ms);
 	assert_true(lease_offer(&l, &v, &o));
 	assert_int_equal(o.allowed, 8);
@@ -289,12 +297,9 @@ static void a_crossing_word_takes_nothing_back(void **state)
 static void an_answer_allows_no_more_than_the_limit(void **state)
 {
 	(void)state;
-	struct lease l = {0};
 	struct lease_view v = {.nodes = 1, .now_ms = 10000};
-	struct lease_ask ask;
+	struct lease l = asking(&v);
 	struct lease_offer o;
-	lease_tell(&l, 10, 0, 8, 0, v.now_ms);
-	assert_true(lease_ask(&l, &v, &ask));
 	lease_answered(&l, &(struct lease_answer){INT64_C(1) << 53, 8, 0, 1}, v.now_ms);
 	assert_true(lease_offer(&l, &v, &o));
 	assert_int_equal(o.allowed, 10);
