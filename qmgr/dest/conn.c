@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/conn.h"
 
-#include "base/utf8.h"
-
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tls_dane.h"
 #include "base/tls_policy.h"
+#include "base/utf8.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/sched/pool.h"
@@ -108,7 +107,7 @@ static bool may_wait_for_other(const struct conn *c, const struct entry *e)
 	const struct work *w = e->peer->job->work;
 	const struct site *s = site_of_queue(e->peer->queue);
 	return site_prefers_other(s, c->host) ||
-	       (w->envelope->body != BODY_BINARYMIME &&
+	       (s->nhost > 1 && w->envelope->body != BODY_BINARYMIME &&
 		site_equal_may_take(s, c->host, is_international(e), w->content->size));
 }
 
