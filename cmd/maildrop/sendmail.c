@@ -28,7 +28,7 @@ struct job {
 	char host[256]; /* what an address without a domain gets */
 	char *sender;
 	struct address_list to;
-	struct envelope *known; /* has all of to */
+	struct envelope *known; /* the same recipients: one is found in it without a look at all */
 	struct message_text message;
 	struct buf error;
 };
