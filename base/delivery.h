@@ -11,7 +11,8 @@
  *	  -- DELIVERY_GIVE --------------------------->	one transaction
  *	  <------------------------- DELIVERY_BACK ---	each recipient has its verdict, or all is
  *	                                              	returned untouched (put it back at the head)
- *	  -- CONNECTION_CLOSE ----------------------->	QUIT when what it carries is done
+ *	  <------------------------- CONNECTION_SLOW --	it is, and the host owes an answer for long
+ *	  -- CONNECTION_CLOSE ----------------------->	QUIT when what it carries is done, or at once
  *	  <----------------------- CONNECTION_CLOSED --	the last word on this connection, always
  *
  * CONNECTION_CLOSED comes exactly once for every CONNECTION_OPEN, after every DELIVERY_BACK of that
@@ -101,9 +102,13 @@ enum connection_slowness {
 	CONNECTION_BESIDE, /* TCP does not stand after connection_attempt_delay, or stands for backup_attempt_delay */
 	CONNECTION_LATE,   /* or after backup_attempt_delay, or stands for connect_timeout */
 	CONNECTION_SILENT, /* nothing was heard of it for CONNECTION_SILENT_MS, and it is not ready */
+	CONNECTION_STALLED, /* it was ready, and the host owes an answer, or takes nothing, for CONNECTION_STALLED_MS */
+	CONNECTION_STUCK, /* the same, for CONNECTION_STUCK_MS */
+	CONNECTION_AWAITED, /* the same as stalled, but the host has all of a message: that would be in doubt */
+	CONNECTION_MOVES, /* none of these three any more */
 };
 
-enum { CONNECTION_SILENT_MS = 500 };
+enum { CONNECTION_SILENT_MS = 500, CONNECTION_STALLED_MS = 5000, CONNECTION_STUCK_MS = 60000 };
 
 struct connection_slow {
 	struct note note;
@@ -129,6 +134,7 @@ struct connection_ready {
 struct connection_close {
 	struct note note;
 	uint64_t connection;
+	bool leave; /* at once, with a reason, and what it carries comes back; unless the host has all of a message by now */
 };
 
 struct delivery_recipient {

@@ -30,7 +30,9 @@ struct client {
 	bool greeted;	    /* it has been seen to be, and is not ready yet */
 	struct timer timer; /* of the first delivery, or idle */
 	struct timer silent, slow, late;
-	bool awaited, awaited_longer; /* TCP stood when that was looked at */
+	struct timer stall;		  /* of the first delivery */
+	enum connection_slowness stalled; /* as qmgr was told */
+	bool awaited, awaited_longer;	  /* TCP stood when that was looked at */
 	UT_hash_handle hh;
 };
 
@@ -76,6 +78,35 @@ static void stop_waiting(struct client *c)
 	timer_stop(&c->stage->world->events, &c->late);
 }
 
+static void post_slow(struct client *c, enum connection_slowness how)
+{
+	struct connection_slow *slow = mem_zalloc(sizeof *slow);
+	slow->note.type = CONNECTION_SLOW;
+	slow->owner = c->open->owner;
+	slow->how = how;
+	stage_post(c->stage, &slow->note);
+}
+
+static void on_stall(void *owner)
+{
+	struct client *c = owner;
+	bool once = c->stalled == CONNECTION_MOVES;
+	c->stalled = once ? CONNECTION_STALLED : CONNECTION_STUCK;
+	post_slow(c, c->stalled);
+	if (once)
+		stage_after(c->stage, &c->stall,
+			    stage_us(CONNECTION_STUCK_MS - CONNECTION_STALLED_MS));
+}
+
+/* The host has answered. */
+static void stop_stalling(struct client *c)
+{
+	timer_stop(&c->stage->world->events, &c->stall);
+	if (c->stalled != CONNECTION_MOVES)
+		post_slow(c, CONNECTION_MOVES);
+	c->stalled = CONNECTION_MOVES;
+}
+
 /* The last word on it. cause: CAUSE_NONE for an orderly end. */
 static void close_client(struct client *c, int cause)
 {
@@ -86,6 +117,7 @@ static void close_client(struct client *c, int cause)
 		give_back(c, d);
 	}
 	timer_stop(&st->world->events, &c->timer);
+	timer_stop(&st->world->events, &c->stall);
 	attempt_close(&c->attempt);
 	stop_waiting(c);
 	c->open->note.type = CONNECTION_CLOSED;
@@ -133,6 +165,7 @@ static void begin_work(struct client *c, double way)
 {
 	struct delivery *d = (struct delivery *)c->first;
 	d->began_us = clock_steady_us();
+	stage_after(c->stage, &c->stall, stage_us(CONNECTION_STALLED_MS));
 	stage_after(c->stage, &c->timer,
 		    host_transaction_us(c->attempt.host, d->nrcpt, d->content->size, way));
 }
@@ -162,6 +195,7 @@ static void finish_first(struct client *c)
 {
 	struct delivery *d = take_first(c);
 	d->ended_us = clock_steady_us();
+	stop_stalling(c);
 	if (c->done++ == 0)
 		d->setup_ms = (int)((c->ready_us - c->attempt.began_us) / 1000);
 	d->wasted = went_ahead(c, d);
@@ -228,15 +262,6 @@ static void on_attempt(void *owner, int cause)
 	c->stage->tally->connected++;
 	stage_post(c->stage, &ready->note);
 	begin_idle(c);
-}
-
-static void post_slow(struct client *c, enum connection_slowness how)
-{
-	struct connection_slow *slow = mem_zalloc(sizeof *slow);
-	slow->note.type = CONNECTION_SLOW;
-	slow->owner = c->open->owner;
-	slow->how = how;
-	stage_post(c->stage, &slow->note);
 }
 
 static void on_lost(struct attempt *a)
@@ -319,6 +344,8 @@ static void open_client(struct stage *st, struct connection_open *open)
 	timer_init(&c->silent, on_silent, c);
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);
+	timer_init(&c->stall, on_stall, c);
+	c->stalled = CONNECTION_MOVES;
 	wait_for_it(c);
 	HASH_ADD(hh, st->clients, number, sizeof c->number, c);
 	st->tally->connections++;
@@ -357,7 +384,9 @@ static void give_delivery(struct stage *st, struct delivery *d)
 static void close_when_done(struct stage *st, const struct connection_close *note)
 {
 	struct client *c = find_client(st, note->connection);
-	if (c && c->first)
+	if (c && c->first && note->leave)
+		close_client(c, CAUSE_LOST);
+	else if (c && c->first)
 		c->closing = true;
 	else if (c)
 		close_client(c, CAUSE_NONE);

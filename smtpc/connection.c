@@ -181,6 +181,7 @@ bool connection_start(struct worker *w, struct connection_open *open)
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);
 	timer_init(&c->silent, on_silent, c);
+	connection_stall_init(c);
 	connection_keep_to(c, open->transport->connection_max_messages);
 	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
@@ -198,6 +199,7 @@ static void end_connection(struct connection *c, struct verdict *why)
 	connection_post_done(c);
 	timer_stop(&c->worker->loop->timers, &c->age);
 	timer_stop(&c->worker->loop->timers, &c->silent);
+	timer_stop(&c->worker->loop->timers, &c->stall);
 	stop_waiting(c);
 	if (c->stream && buf_len(stream_out(c->stream)) > 0)
 		stream_flush(c->stream); /* a QUIT */
@@ -211,7 +213,7 @@ static void end_connection(struct connection *c, struct verdict *why)
 	descriptors_give(DESCRIPTORS_HOSTS);
 	assert(!c->choked);
 	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
-	       !timer_active(&c->silent));
+	       !timer_active(&c->silent) && !timer_active(&c->stall));
 	magic_clear(c);
 	free(c);
 }
@@ -322,12 +324,6 @@ static void begin_small(struct connection *c)
 	begin_again(c, keep_returned(c));
 }
 
-void connection_keep_to(struct connection *c, int64_t messages)
-{
-	if (messages > 0 && (c->most == 0 || messages < c->most))
-		c->most = messages;
-}
-
 /* The connection has been given all that it may carry, or was told to close before it began afresh. */
 static bool is_worn(const struct connection *c)
 {
@@ -367,6 +363,7 @@ static void set_deadline(struct connection *c)
 	int64_t least = idle && c->given == 0 ? FIRST_IDLE_MS : 1;
 	stream_deadline(c->stream, ms > least ? ms : least);
 	c->turn = c->engine.turn;
+	connection_wait_anew(c);
 }
 
 /* Of what the engine has left: bytes to send, content to write as long as the socket takes it. */
@@ -525,6 +522,16 @@ void connection_close(struct connection *c)
 	}
 	engine_quit(&c->engine);
 	settle_connection(c);
+}
+
+void connection_leave(struct connection *c)
+{
+	if (!c->begun || !engine_owed(&c->engine) || engine_awaited(&c->engine)) {
+		connection_close(c);
+		return;
+	}
+	engine_left(&c->engine, "no answer yet, and another destination wants the connection");
+	end_connection(c, engine_why(&c->engine));
 }
 
 void connection_part(struct connection *c)

@@ -45,6 +45,10 @@ void connection_give(struct connection *, struct delivery *);
 void connection_close(struct connection *);
 /* QUIT when what it carries is done. */
 
+void connection_leave(struct connection *);
+/* Another destination wants it, and the host owes us an answer: it ends with that as the reason, unless the host has all of a
+ * message. Then it is closed once that is answered. */
+
 void connection_drop(struct connection *);
 /* At once; what was under way comes back as it stands. */
 

@@ -1,6 +1,7 @@
 /* connection_impl.h - what the files of a connection share.
  *
  *	connection.c		its life: events, deadlines, the end
+ *	connection_stall.c	does the host owe us something for long?
  *	connection_post.c	what it says to qmgr
  *	connection_tls.c	the handshake, sessions
  *	connection_report.c	what became of it, for reports on TLS
@@ -40,6 +41,11 @@ struct connection {
 	struct timer age;
 	struct timer slow, late; /* until TCP stands, then until it is ready: CONNECTION_SLOW */
 	struct timer silent;	 /* until it is ready, and anew with each sign of life */
+	struct timer
+		stall; /* when it may be stalled, or stuck; the host may have answered meanwhile */
+	enum connection_slowness
+		stalled;  /* as qmgr was told: stalled, stuck, awaited, or that it moves */
+	int64_t waits_ms; /* steady clock: since when the host owes what it does */
 	char peer[ADDRESS_PEER_MAX];
 	uint64_t turn; /* the engine's, when the deadline was set */
 	int64_t began_ms;
@@ -66,8 +72,16 @@ static inline bool connection_by_dane(const struct connection *c)
 	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
 }
 
-void connection_keep_to(struct connection *, int64_t messages);
 /* The connection is given no more than so many in all. */
+static inline void connection_keep_to(struct connection *c, int64_t messages)
+{
+	if (messages > 0 && (c->most == 0 || messages < c->most))
+		c->most = messages;
+}
+
+void connection_stall_init(struct connection *);
+void connection_wait_anew(struct connection *);
+/* The host has answered, or taken something, or was asked. */
 
 void connection_post_slow(struct connection *, enum connection_slowness);
 void connection_post_ready(struct connection *);

@@ -13,9 +13,11 @@ void connection_log(const struct connection *c, const char *what, const char *re
 
 void connection_post_slow(struct connection *c, enum connection_slowness how)
 {
-	static const char *const names[] = {[CONNECTION_BESIDE] = "slow",
-					    [CONNECTION_LATE] = "late",
-					    [CONNECTION_SILENT] = "silent"};
+	static const char *const names[] = {
+		[CONNECTION_BESIDE] = "slow",	[CONNECTION_LATE] = "late",
+		[CONNECTION_SILENT] = "silent", [CONNECTION_STALLED] = "stalled",
+		[CONNECTION_STUCK] = "stuck",	[CONNECTION_AWAITED] = "awaited",
+		[CONNECTION_MOVES] = "moves"};
 	struct connection_slow *s = mem_zalloc(sizeof *s);
 	s->note.type = CONNECTION_SLOW;
 	s->owner = c->open->owner;

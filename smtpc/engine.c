@@ -152,6 +152,11 @@ int64_t engine_timeout_ms(const struct engine *e)
 	return engine_waits_in_vain(e) && soon_ms < most_ms ? soon_ms : most_ms;
 }
 
+bool engine_owed(const struct engine *e)
+{
+	return e->state != ENGINE_LISTENING && expected_first(&e->expected) != NULL;
+}
+
 bool engine_idle(const struct engine *e)
 {
 	return e->state == ENGINE_READY && !expected_first(&e->expected) &&

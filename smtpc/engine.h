@@ -144,6 +144,9 @@ void engine_quit(struct engine *);
 void engine_lost(struct engine *, const char *how);
 /* The connection has ended: how is a clause such as "connection lost". */
 
+void engine_left(struct engine *, const char *how);
+/* The same, but we end it for another's sake: that it has carried mail before is no excuse. */
+
 void engine_expired(struct engine *); /* engine_timeout_ms() has passed since turn last changed */
 void engine_drop(struct engine *);    /* we end: what is under way comes back as it stands */
 
@@ -153,6 +156,7 @@ int engine_depth(const struct engine *);      /* how many transactions may be gi
 int engine_depth_most(const struct engine *); /* the same on a host that has proved good */
 bool engine_idle(const struct engine *);      /* ready, and nothing is under way */
 bool engine_sending(const struct engine *);   /* there is content left to write */
+bool engine_owed(const struct engine *);      /* the host has to answer, or to take content */
 bool engine_awaited(
 	const struct engine *); /* the host has all of a message, and may have taken it */
 

@@ -74,6 +74,14 @@ void engine_lost(struct engine *e, const char *how)
 		break_off(e, how);
 }
 
+void engine_left(struct engine *e, const char *how)
+{
+	if (e->state == ENGINE_READY)
+		break_off(e, how);
+	else
+		engine_lost(e, how);
+}
+
 void engine_expired(struct engine *e)
 {
 	if (e->state == ENGINE_CLOSED)

@@ -84,7 +84,9 @@ static void close_waiting(struct worker *w, uint64_t number)
 static void close_one(struct worker *w, struct connection_close *note)
 {
 	struct connection *c = find_connection(w, note->connection);
-	if (c)
+	if (c && note->leave)
+		connection_leave(c);
+	else if (c)
 		connection_close(c);
 	else
 		close_waiting(w, note->connection);

@@ -60,6 +60,7 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 	list_init(&c->in_site);
 	list_init(&c->in_silent);
 	list_init(&c->in_turned);
+	list_init(&c->in_stalled);
 	list_init(&c->in_host);
 	return c;
 }
@@ -156,14 +157,28 @@ void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 	db->edges.to_worker(db->edges.context, c->worker, &delivery_of(db, c, e)->note);
 }
 
-void conn_end(struct destdb *db, struct conn *c)
+static void tell_to_close(struct destdb *db, const struct conn *c)
 {
 	struct connection_close *note = mem_zalloc(sizeof *note);
 	note->note.type = CONNECTION_CLOSE;
 	note->connection = c->number;
-	conn_move(c, conn_unready(c) ? CONN_ABANDONED : CONN_ENDING);
+	note->leave = c->leaving;
 	site_touch(c->site);
 	db->edges.to_worker(db->edges.context, c->worker, &note->note);
+}
+
+void conn_end(struct destdb *db, struct conn *c)
+{
+	conn_move(c, conn_unready(c) ? CONN_ABANDONED : CONN_ENDING);
+	tell_to_close(db, c);
+}
+
+void conn_leave(struct destdb *db, struct conn *c)
+{
+	conn_is_leaving(c);
+	if (c->state == CONN_READY)
+		conn_move(c, CONN_ENDING);
+	tell_to_close(db, c);
 }
 
 void conn_forget(struct destdb *db, struct conn *c)

@@ -17,6 +17,9 @@
  * A connection serves one site at a time, the one that it was opened for at first. Idle, it is lent
  * to any other site of its transport that has the same host, and is then that site's.
  *
+ * One that was ready may be stalled: its host owes an answer for long. It can then end at once, unless the host has all of a
+ * message (awaited), and be told so whether it was told to close before or not.
+ *
  * OWNERSHIP  destdb's table, until CONNECTION_CLOSED.
  * THREAD     qmgr.
  * STATES     As drawn; conn_move() is the one mover, and all numbers of connections follow from it.
@@ -47,6 +50,8 @@ enum conn_state {
 #undef X
 };
 
+enum conn_stall { CONN_MOVES, CONN_STALLED, CONN_STUCK, CONN_AWAITED };
+
 struct conn {
 	uint64_t number;
 	struct site *site;
@@ -58,6 +63,8 @@ struct conn {
 	const struct conf_transport *settings; /* in there */
 	int worker;
 	enum conn_state state;
+	enum conn_stall stall; /* as its worker says, once it was ready */
+	bool leaving;	       /* told to end at once */
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
 	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
@@ -84,7 +91,9 @@ struct conn {
 	struct list in_idle;	  /* transport->idle, likewise */
 	struct list in_silent;	  /* transport->silent, until it is ready or told to close */
 	struct list in_turned;	  /* transport->turned, while it carries and has had its turn */
-	struct list in_host;	  /* host->conns, until it is closed */
+	struct list
+		in_stalled; /* transport->stalled, while it is stalled or stuck, and not told to leave */
+	struct list in_host; /* host->conns, until it is closed */
 	UT_hash_handle hh;
 };
 
@@ -93,6 +102,9 @@ void conn_give(struct destdb *, struct conn *, struct entry *);
 
 void conn_end(struct destdb *, struct conn *);
 /* Close it when what it carries is done; it is given nothing more. */
+
+void conn_leave(struct destdb *, struct conn *);
+/* One that is stalled ends at once, and what it carries comes back: its place is for another site. */
 
 void conns_end_proven(struct destdb *);
 /* Hosts have to prove other things now: end connections to those that have proven anything. */
@@ -128,6 +140,8 @@ void conn_move(struct conn *, enum conn_state);
 void conn_enter(struct conn *);		      /* a new one, in its first state: counted */
 void conn_is_silent(struct conn *);	      /* being opened, and not heard of for some time */
 void conn_lend(struct conn *, struct site *); /* idle: it is this site's now */
+void conn_set_stall(struct conn *, enum conn_stall);
+void conn_is_leaving(struct conn *); /* told to, while it is stalled */
 
 static inline bool conn_ready(const struct conn *c)
 {

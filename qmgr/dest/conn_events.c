@@ -73,10 +73,25 @@ static void is_slow(struct conn *c, bool late)
 		conn_move(c, CONN_PROBING);
 }
 
+/* Its place may be for a site that has none. */
+static void is_stalled(struct conn *c, enum connection_slowness how)
+{
+	static const enum conn_stall stall[] = {[CONNECTION_STALLED] = CONN_STALLED,
+						[CONNECTION_STUCK] = CONN_STUCK,
+						[CONNECTION_AWAITED] = CONN_AWAITED,
+						[CONNECTION_MOVES] = CONN_MOVES};
+	conn_set_stall(c, stall[how]);
+	if (!list_empty(&c->in_stalled))
+		provider_offer_busy(c->site->provider);
+	site_touch(c->site);
+}
+
 void conn_on_slow(struct connection_slow *note)
 {
 	struct conn *c = note->owner;
-	if (conn_unready(c)) {
+	if (note->how >= CONNECTION_STALLED) {
+		is_stalled(c, note->how);
+	} else if (conn_unready(c)) {
 		if (note->how != CONNECTION_SILENT)
 			is_slow(c, note->how == CONNECTION_LATE);
 		else

@@ -151,7 +151,7 @@ void conn_load(struct conn *c, struct entry *e)
 	else
 		see_to_turn(c);
 	if (c->turn >= CONN_TURN)
-		provider_offer_turned(c->site->provider);
+		provider_offer_busy(c->site->provider);
 }
 
 void conn_unload(struct conn *c, struct entry *e)

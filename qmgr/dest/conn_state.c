@@ -14,6 +14,22 @@ static const unsigned may_follow[] = {
 #undef X
 };
 
+static void count_stalled(const struct conn *c, int n)
+{
+	struct site *s = c->site;
+	struct transport *t = s->queue.transport;
+	bool told = c->state == CONN_ENDING || c->state == CONN_ABANDONED;
+	bool lingers = told && (!c->leaving || c->stall == CONN_AWAITED);
+	if (c->stall == CONN_MOVES)
+		return;
+	t->nstalled += n;
+	t->nlingering += lingers ? n : 0;
+	s->lingering += lingers ? n : 0;
+	if (s->provider)
+		s->provider->lingering += lingers ? n : 0;
+	assert(s->lingering >= 0 && s->lingering <= t->nlingering && t->nlingering <= t->nstalled);
+}
+
 static void count_in(struct conn *c, int n)
 {
 	struct site *s = c->site;
@@ -29,6 +45,7 @@ static void count_in(struct conn *c, int n)
 		s->provider->slow += is == CONN_PROBING ? n : 0;
 		s->provider->ending += told ? n : 0;
 	}
+	count_stalled(c, n);
 	s->connecting += unready ? n : 0;
 	s->slow += is == CONN_PROBING ? n : 0;
 	s->ending += told ? n : 0;
@@ -67,6 +84,28 @@ void conn_is_silent(struct conn *c)
 	c->site->queue.transport->nsilent++;
 }
 
+void conn_set_stall(struct conn *c, enum conn_stall stall)
+{
+	bool may_leave = (stall == CONN_STALLED || stall == CONN_STUCK) && !c->leaving;
+	assert(!conn_unready(c) && c->state != CONN_CLOSED);
+	count_stalled(c, -1);
+	c->stall = stall;
+	count_stalled(c, 1);
+	if (!may_leave)
+		list_remove(&c->in_stalled);
+	else if (list_empty(&c->in_stalled))
+		list_append(&c->site->queue.transport->stalled, &c->in_stalled);
+}
+
+void conn_is_leaving(struct conn *c)
+{
+	assert(!list_empty(&c->in_stalled) && !c->leaving);
+	list_remove(&c->in_stalled);
+	count_in(c, -1);
+	c->leaving = true;
+	count_in(c, 1);
+}
+
 /* The place that has become free may be for a probe that waits. */
 static void call_who_probes(const struct transport *t)
 {
@@ -86,6 +125,7 @@ void conn_move(struct conn *c, enum conn_state to)
 	if (!conn_unready(c))
 		leave_silent(c);
 	if (to == CONN_CLOSED) {
+		list_remove(&c->in_stalled);
 		list_remove(&c->in_host);
 		provider_feed(c->site->provider);
 		call_who_probes(c->site->queue.transport);

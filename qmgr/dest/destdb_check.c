@@ -9,7 +9,7 @@
 
 /* Numbers that a connection counts for, by its state. */
 struct numbers {
-	int connections, connecting, slow, ending, ready, busy, idle, turned;
+	int connections, connecting, slow, ending, ready, busy, idle, turned, stalled, lingering;
 };
 
 static int length_of(const struct list *all)
@@ -26,6 +26,9 @@ static void check_conn(const struct conn *c)
 	assert(c->busy == length_of(&c->carried));
 	assert(is_idle == !list_empty(&c->in_idle) && is_idle == !list_empty(&c->in_host_idle));
 	assert(conn_unready(c) || list_empty(&c->in_silent));
+	assert(list_empty(&c->in_stalled) ==
+	       (c->state == CONN_CLOSED || c->leaving ||
+		(c->stall != CONN_STALLED && c->stall != CONN_STUCK)));
 	assert((c->state == CONN_READY && c->busy > 0 && c->turn >= CONN_TURN) ==
 	       !list_empty(&c->in_turned));
 	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
@@ -43,6 +46,9 @@ static void count_conn(struct numbers *n, const struct conn *c)
 	n->busy += c->busy > 0;
 	n->idle += c->state == CONN_READY && c->busy == 0;
 	n->turned += !list_empty(&c->in_turned);
+	n->stalled += c->stall != CONN_MOVES;
+	n->lingering += c->stall != CONN_MOVES && c->state != CONN_READY &&
+			(!c->leaving || c->stall == CONN_AWAITED);
 }
 
 static void check_peers(const struct queue *queue)
@@ -71,6 +77,7 @@ static void check_site(const struct site *s, int closed_busy, struct numbers *al
 	}
 	check_peers(&s->queue);
 	assert(s->connections == n.connections && s->connecting == n.connecting);
+	assert(s->lingering == n.lingering);
 	assert(s->slow == n.slow && s->ending == n.ending && s->busy == n.busy + closed_busy);
 	/* Grants are seen to when the site is looked at. */
 	assert(!list_empty(&s->queue.in_dirty) || s->queue.ngranted <= n.connecting - n.slow);
@@ -80,6 +87,8 @@ static void check_site(const struct site *s, int closed_busy, struct numbers *al
 	all->ending += n.ending;
 	all->idle += n.idle;
 	all->turned += n.turned;
+	all->stalled += n.stalled;
+	all->lingering += n.lingering;
 }
 
 static void check_host(const struct host *h)
@@ -109,12 +118,14 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 	assert(t->connections == n.connections && t->nunready == n.connecting);
 	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length_of(&t->idle));
 	assert(t->nsilent == length_of(&t->silent) && t->nsilent <= t->nunready);
+	assert(t->nstalled == n.stalled && t->nlingering == n.lingering);
 	assert(t->nprobing == n.slow && n.turned == length_of(&t->turned));
 }
 
 static void check_provider(const struct destdb *db, const struct provider *p)
 {
-	int sites = 0, connections = 0, connecting = 0, slow = 0, ending = 0, waiting = 0;
+	int sites = 0, connections = 0, connecting = 0, slow = 0, ending = 0, waiting = 0,
+	    lingering = 0;
 	int64_t under_way = 0;
 	for (const struct site *s = db->sites; s; s = s->hh.next) {
 		if (s->provider != p)
@@ -124,12 +135,14 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 		connecting += s->connecting;
 		slow += s->slow;
 		ending += s->ending;
+		lingering += s->lingering;
 		under_way += site_pace_shared(s) ? s->under_way : 0;
 		assert(site_pace_shared(s) == site_pace_wanted(s));
 		waiting += !list_empty(&s->in_provider);
 	}
 	assert(p->sites == sites && p->connections == connections);
-	assert(p->connecting == connecting && p->slow == slow && p->ending == ending);
+	assert(p->connecting == connecting && p->slow == slow && p->ending == ending &&
+	       p->lingering == lingering);
 	assert(p->pacing.under_way == under_way);
 	assert(waiting == length_of(&p->for_connection) + length_of(&p->for_rate));
 }

@@ -39,13 +39,31 @@ static struct conn *idle_to_end(const struct transport *t)
 /* The connection that may end for a site that wants one, or NULL. */
 static struct conn *to_end(const struct transport *t)
 {
-	return t->ending < transport_wanting(t) ? idle_to_end(t) : NULL;
+	return transport_ending(t) < transport_wanting(t) ? idle_to_end(t) : NULL;
 }
 
-/* One that is never idle may, once it has had its turn, for a site that has none. */
-static bool may_end_turned(const struct transport *t)
+static bool is_only_one(const struct conn *c)
 {
-	return transport_full(t) && !list_empty(&t->turned) && t->ending < t->nqueue[QUEUE_BARE];
+	return c->state == CONN_READY && c->site->connections - c->site->ending == 1;
+}
+
+/* Or NULL: the longest that was told to close, or whose site has others. */
+static struct conn *stalled_to_end(const struct transport *t)
+{
+	list_each (link, tmp, &t->stalled) {
+		struct conn *c = list_entry(link, struct conn, in_stalled);
+		if (!is_only_one(c))
+			return c;
+	}
+	return NULL;
+}
+
+/* Or NULL: the longest, though it may be the only one of its site. */
+static struct conn *stuck_to_end(const struct transport *t)
+{
+	struct list *first = list_first(&t->stalled);
+	struct conn *c = first ? list_entry(first, struct conn, in_stalled) : NULL;
+	return c && c->stall == CONN_STUCK && site_limits_stalled_most(t) ? c : NULL;
 }
 
 /* Rather of a site that has others. */
@@ -86,6 +104,17 @@ static bool goes_first(const struct site *s, const struct site *other)
 		     work_rank(a->job->work) < work_rank(b->job->work));
 }
 
+/* Of the site's provider, and stalled; NULL: the transport has none, but for the only ones of their sites. */
+static struct conn *stalled_of_provider(const struct transport *t, const struct site *s)
+{
+	list_each (link, tmp, &t->stalled) {
+		struct conn *c = list_entry(link, struct conn, in_stalled);
+		if (c->site->provider == s->provider && !is_only_one(c))
+			return c;
+	}
+	return NULL;
+}
+
 /* Of the site's provider, and has had its turn; NULL: the transport has none. */
 static struct conn *turned_of_provider(const struct transport *t, const struct site *s)
 {
@@ -108,15 +137,31 @@ static struct conn *of_provider(const struct site *s,
 	return c;
 }
 
+static void end_busy(struct conn *c)
+{
+	if (list_empty(&c->in_stalled))
+		conn_end(c->site->db, c);
+	else
+		conn_leave(c->site->db, c);
+}
+
+static struct conn *busy_of_provider(const struct site *s)
+{
+	struct conn *c = of_provider(s, stalled_of_provider);
+	return c ? c : of_provider(s, turned_of_provider);
+}
+
 void dispatch_make_room(struct site *s)
 {
 	assert(s->provider);
 	struct conn *c = of_provider(s, idle_of_provider);
-	if (!c && s->connections == 0 && s->provider->ending == 0 &&
-	    (c = of_provider(s, turned_of_provider)))
-		provider_wait_first(s);
-	if (c)
+	if (c) {
 		conn_end(s->db, c);
+	} else if (s->connections == 0 && !provider_ending(s->provider) &&
+		   (c = busy_of_provider(s))) {
+		provider_wait_first(s);
+		end_busy(c);
+	}
 }
 
 static void give_entry(struct site *s, struct conn *c, struct peer *p)
@@ -191,7 +236,16 @@ static struct conn *longest_silent(const struct site *s, bool probe)
 	return NULL;
 }
 
-/* All are in use: the connection that has been silent longest ends, else one that idles or has had its turn. */
+/* None is idle: the one that may end for a site that has none, or NULL. */
+static struct conn *busy_to_end(const struct transport *t)
+{
+	struct conn *c = stalled_to_end(t);
+	if (!c)
+		c = turned_to_end(t);
+	return c ? c : stuck_to_end(t);
+}
+
+/* All are in use: the connection that has been silent longest ends, else one that idles, is stalled or has had its turn. */
 static void end_for_probe(struct site *s)
 {
 	struct transport *t = s->queue.transport;
@@ -200,11 +254,10 @@ static void end_for_probe(struct site *s)
 		conn_abandon(s->db, c);
 		return;
 	}
-	c = idle_to_end(t);
-	if (!c)
-		c = turned_to_end(t);
-	if (c)
+	if ((c = idle_to_end(t)))
 		conn_end(s->db, c);
+	else if ((c = busy_to_end(t)))
+		end_busy(c);
 }
 
 /* A probe waits. What ends is for it, whoever it ends for: it is told first (conn_move()). */
@@ -218,7 +271,7 @@ static void make_room_for_probe(struct transport *t)
 		struct conn *c = longest_silent(s, true);
 		if (c)
 			conn_abandon(s->db, c);
-	} else if (transport_full(t) && t->ending == 0) {
+	} else if (transport_full(t) && transport_ending(t) == 0) {
 		end_for_probe(s);
 	}
 	if (!site_limits_probes_full(t) && !transport_full(t))
@@ -245,7 +298,13 @@ static bool has_room(const struct transport *t)
 /* One that is silent may make some, unless enough of them are about to. */
 static bool may_displace(const struct transport *t)
 {
-	return !list_empty(&t->silent) && (!transport_full(t) || t->ending < transport_wanting(t));
+	return !list_empty(&t->silent) &&
+	       (!transport_full(t) || transport_ending(t) < transport_wanting(t));
+}
+
+static bool may_end_busy(const struct transport *t)
+{
+	return transport_full(t) && transport_ending(t) < t->nqueue[QUEUE_BARE] && busy_to_end(t);
 }
 
 /* The last state of a queue that something can be done about. */
@@ -253,14 +312,14 @@ static enum queue_state up_to(const struct transport *t, const struct conn *spar
 {
 	if (has_room(t) || spare || may_displace(t))
 		return QUEUE_HUNGRY;
-	return may_end_turned(t) ? QUEUE_BARE : QUEUE_PLACED;
+	return may_end_busy(t) ? QUEUE_BARE : QUEUE_PLACED;
 }
 
 static void find_room(struct site *s)
 {
 	const struct transport *t = s->queue.transport;
 	if (list_empty(&t->silent))
-		conn_end(s->db, turned_to_end(t));
+		end_busy(busy_to_end(t));
 	else
 		displace_silent(s);
 }

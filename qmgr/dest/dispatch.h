@@ -20,6 +20,12 @@
  * always something in its pipeline, one that has done so gets nothing more, for a site that has no
  * connection at all (QUEUE_BARE); one that has some has its turn there.
  *
+ * Before that, one that is stalled (conn.h) ends at once for such a site, and what it carries comes back: one that was told to close,
+ * or of a site with others, the longest first. The only one of its site does so where nothing else can, when it is stuck, and half of
+ * the transport's connections are stalled: a host that looks up each recipient elsewhere keeps its own, and a thousand tarpits have
+ * half of the transport's. What a host has all of is waited for; whoever answers nothing then holds its connections for
+ * data_done_timeout.
+ *
  * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
  * hold at most half of the transport's: then, or when all are in use, the one that has been silent
  * longest makes room for another site, or for a probe. A site whose hosts have never answered keeps at most

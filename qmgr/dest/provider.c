@@ -132,6 +132,7 @@ static void count_site(struct provider *p, const struct site *s, int n)
 	p->connecting += n * s->connecting;
 	p->slow += n * s->slow;
 	p->ending += n * s->ending;
+	p->lingering += n * s->lingering;
 	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0);
 	assert(p->slow >= 0 && p->ending >= 0);
 }
@@ -357,9 +358,15 @@ void provider_offer_idle(struct provider *p)
 		call_first(p);
 }
 
-void provider_offer_turned(struct provider *p)
+bool provider_ending(const struct provider *p)
 {
-	if (!p || !provider_full(p) || p->ending > 0)
+	assert(p->ending >= p->lingering);
+	return p->ending > p->lingering;
+}
+
+void provider_offer_busy(struct provider *p)
+{
+	if (!p || !provider_full(p) || provider_ending(p))
 		return;
 	list_each (link, tmp, &p->for_connection) {
 		struct site *s = list_entry(link, struct site, in_provider);

@@ -35,7 +35,7 @@ struct provider {
 	const struct conf_provider
 		*settings; /* of the configuration in force; NULL: it has none now */
 	int sites;
-	int connections, connecting, slow, ending; /* of them all: as in struct site */
+	int connections, connecting, slow, ending, lingering; /* of them all: as in struct site */
 	struct site_pace pacing; /* what its hosts let through, of sites that want a pace */
 	struct pace pace;	 /* rate */
 	struct source_bar bar;	 /* its hosts want nothing from the source */
@@ -95,8 +95,10 @@ void provider_measure(const struct destdb *);
 void provider_offer_idle(struct provider *);
 /* One of its connections is idle: the first in line looks, and may end it. */
 
-void provider_offer_turned(struct provider *);
-/* One of its connections has had its turn: the first in line without any looks, and may end it. */
+void provider_offer_busy(struct provider *);
+/* One of its connections has had its turn, or is stalled: the first in line without any looks, and may end it. */
+
+bool provider_ending(const struct provider *); /* one of its connections is about to end */
 
 void provider_wait_first(struct site *); /* for what ends for it */
 

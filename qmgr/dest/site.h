@@ -89,9 +89,10 @@ struct site {
 	/* of its connections; conn_move() keeps them */
 	int connections; /* in both */
 	int connecting;
-	int ending; /* told to close */
-	int slow;   /* of those connecting, such that no mail waits for */
-	int busy;   /* that carry something */
+	int ending;    /* told to close */
+	int lingering; /* of them, that owe an answer for long, and were not told to end at once */
+	int slow;      /* of those connecting, such that no mail waits for */
+	int busy;      /* that carry something */
 
 	enum site_health health;
 	int64_t down_ms;	      /* steady clock: since when it is not alive */

@@ -158,6 +158,11 @@ bool site_limits_unready_full(const struct transport *t)
 	return limit > 1 && 2 * (int64_t)t->nsilent >= limit;
 }
 
+bool site_limits_stalled_most(const struct transport *t)
+{
+	return 2 * (int64_t)t->nstalled >= t->settings->connection_limit;
+}
+
 static bool unready_limit(struct question *q, struct limit *l)
 {
 	l->allows = q->s->queue.transport->settings->connection_limit / 2;

@@ -58,6 +58,9 @@ bool site_limits_silent(const struct site *);
 int site_limits_silent_count(const struct site *);
 /* Connections of it that mail waits for, and that were not heard of for some time. */
 
+bool site_limits_stalled_most(const struct transport *);
+/* Half of its connections and more are stalled. */
+
 bool site_limits_unready_full(const struct transport *);
 /* As many of its connections are silent as may be. */
 

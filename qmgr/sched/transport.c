@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/sched/selection.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ struct transport *transport_get(struct scheduler *sched, const struct conf_trans
 	list_init(&t->idle);
 	list_init(&t->silent);
 	list_init(&t->turned);
+	list_init(&t->stalled);
 	list_init(&t->probing);
 	list_init(&t->parked);
 	selection_init(t);
@@ -74,6 +76,12 @@ bool transport_full(const struct transport *t)
 {
 	int64_t limit = t->settings->connection_limit;
 	return limit > 0 && t->connections >= limit;
+}
+
+int transport_ending(const struct transport *t)
+{
+	assert(t->ending >= t->nlingering);
+	return t->ending - t->nlingering;
 }
 
 int64_t transport_wanting(const struct transport *t)

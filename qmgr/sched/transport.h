@@ -25,15 +25,19 @@ struct transport {
 	struct list jobs; /* struct job, oldest message first */
 
 	/* its slots, which are connections: conn_move() keeps these */
-	int connections;     /* of all its sites */
-	int ending;	     /* of them, told to close */
-	int nidle;	     /* ready and carrying nothing, in: */
-	struct list idle;    /* struct conn, the longest first */
-	int nunready;	     /* being opened */
-	int nprobing;	     /* of them, such that no mail waits for */
-	int nsilent;	     /* being opened, that have not been heard of for some time, in: */
-	struct list silent;  /* struct conn, the longest first */
-	struct list turned;  /* struct conn, carrying and has had its turn: the longest first */
+	int connections;    /* of all its sites */
+	int ending;	    /* of them, told to close */
+	int nidle;	    /* ready and carrying nothing, in: */
+	struct list idle;   /* struct conn, the longest first */
+	int nunready;	    /* being opened */
+	int nprobing;	    /* of them, such that no mail waits for */
+	int nstalled;	    /* were ready, and their hosts owe an answer for long */
+	int nlingering;	    /* of them, told to close when that has come */
+	int nsilent;	    /* being opened, that have not been heard of for some time, in: */
+	struct list silent; /* struct conn, the longest first */
+	struct list turned; /* struct conn, carrying and has had its turn: the longest first */
+	struct list
+		stalled; /* struct conn, of nstalled those that can end at once: the longest first */
 	struct list probing; /* struct site, whose probe wants a connection: the longest first */
 	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
@@ -62,6 +66,7 @@ void transports_configure(struct scheduler *, struct conf *);
 
 void transports_count(const struct conf *); /* make the counters of each */
 bool transport_full(const struct transport *);
+int transport_ending(const struct transport *);	     /* connections that are about to end */
 int64_t transport_wanting(const struct transport *); /* queues that would have a slot opened */
 void transports_free(struct scheduler *);
 

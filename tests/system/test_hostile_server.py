@@ -725,6 +725,35 @@ def test_a_tarpit_does_not_hold_other_mail(lab):
     tarpit.close()
 
 
+@pytest.mark.parametrize("where", ["mail", "rcpt"])
+def test_tarpits_that_have_all_connections_hold_no_other_mail(lab, where):
+    """They take connections and fall silent where their time is five minutes: each has several, and all together each one."""
+    silent = talk(**{where: STOP})
+    tarpits = [lab.script(silent, timeout=600.0) for _ in range(5)]
+    sink = lab.sink()
+    config = _config()
+    config.transports["smtp"].update(
+        {"destination_by": "domain", "connection_limit": 15, "mail_timeout": "5m", "rcpt_timeout": "5m"}
+    )
+    for number, tarpit in enumerate(tarpits):
+        config.routes[f"tar{number}.test"] = {"relay": [_hop(tarpit.port)]}
+    for number in range(3):
+        config.routes[f"good{number}.test"] = {"relay": [_hop(sink.port)]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        for number in range(len(tarpits)):
+            for _ in range(5):
+                client.send_mail("", [f"to@tar{number}.test"])
+        wait_until(lambda: sum(len(tarpit.plays) for tarpit in tarpits) >= 15, 60,
+                   "the tarpits to have all connections")
+        for number in range(3):
+            client.send_mail("", [f"to@good{number}.test"])
+    sink.wait_messages(3, timeout=60)
+    assert all(tarpit.plays for tarpit in tarpits)
+    assert not relay.events("bounced") and not relay.events("in_doubt")
+
+
 def test_a_bounce_holds_what_a_hostile_server_said_made_harmless(lab):
     said = b"550-5.7.1 one \xfc\x1b[31m\r\n" + b"550-5.7.1 " + b"y" * 900 + b"\r\n" \
         + b"550-5.7.1 X-Evil: 1\r\n550 5.7.1 Subject: evil %n%s\r\n"

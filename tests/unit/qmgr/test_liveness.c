@@ -180,10 +180,11 @@ static void end_as_asked(void)
 	while (ending.n > 0) {
 		struct connection_close *c = take(&ending, 0);
 		uint64_t number = c->connection;
+		bool leave = c->leave;
 		free(c);
 		for (int i = 0; i < opened.n; i++)
 			if (open_at(i)->connection == number) {
-				end_this(open_at(i), true);
+				end_this(open_at(i), !leave);
 				break;
 			}
 	}
@@ -343,6 +344,8 @@ static void slow_one(void)
 	struct connection_open *o = open_at(below(opened.n));
 	if (!is_ready(o))
 		heard_of(o, (enum connection_slowness)below(CONNECTION_SILENT + 1));
+	else
+		heard_of(o, (enum connection_slowness)(CONNECTION_STALLED + below(4)));
 }
 
 static struct loop *asker;

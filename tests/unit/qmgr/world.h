@@ -364,6 +364,16 @@ static inline void silent(struct connection_open *o)
 	heard_of(o, CONNECTION_SILENT);
 }
 
+static inline bool was_told_to_leave(const struct connection_open *o)
+{
+	for (int i = 0; i < ending.n; i++) {
+		const struct connection_close *c = (struct connection_close *)ending.note[i];
+		if (c->connection == o->connection && c->leave)
+			return true;
+	}
+	return false;
+}
+
 /* The last word on it, not yet looked at. */
 static inline void post_closed(struct connection_open *o, const char *why)
 {

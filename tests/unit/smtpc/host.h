@@ -7,6 +7,7 @@
 
 #include "tests/unit/base/unit.h"
 
+#include "base/delivery.h"
 #include "base/loop.h"
 #include "base/mem.h"
 
@@ -213,10 +214,12 @@ static inline struct note *inbox_any(struct inbox *b)
 	return note;
 }
 
-/* The next note, which must be of this type. */
+/* The next note, which must be of this type. Where that is not what is waited for, a busy machine makes a host slow. */
 static inline void *inbox_next(struct inbox *b, int type)
 {
-	struct note *note = inbox_any(b);
+	struct note *note;
+	while ((note = inbox_any(b))->type == CONNECTION_SLOW && type != CONNECTION_SLOW)
+		free(note);
 	assert_int_equal(note->type, type);
 	return note;
 }

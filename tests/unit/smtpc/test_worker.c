@@ -4,12 +4,15 @@
 
 #include "smtpc/smtpc.h"
 
+#include <semaphore.h>
+
 static struct conf *conf;
 static struct conf_transport *transport;
 static struct smtpc *smtpc;
 static struct inbox inbox;
 static struct host *host;
 static int port;
+static sem_t may_answer;
 
 static int set_up(void **state)
 {
@@ -68,12 +71,23 @@ static void give(uint64_t connection, size_t size)
 	loop_post(smtpc_worker(smtpc, 0), &d->note);
 }
 
-static void ask_to_close(uint64_t connection)
+static void post_close(uint64_t connection, bool leave)
 {
 	struct connection_close *c = mem_zalloc(sizeof *c);
 	c->note.type = CONNECTION_CLOSE;
 	c->connection = connection;
+	c->leave = leave;
 	loop_post(smtpc_worker(smtpc, 0), &c->note);
+}
+
+static void ask_to_close(uint64_t connection)
+{
+	post_close(connection, false);
+}
+
+static void ask_to_leave(uint64_t connection)
+{
+	post_close(connection, true);
 }
 
 static struct connection_ready ready(void)
@@ -411,6 +425,84 @@ static void a_connection_may_be_closed_before_it_is_ready(void **state)
 	back_returned();
 }
 
+static void serve_silence_at_mail(struct host *h)
+{
+	host_greets(h, "250-host.test\r\n250 PIPELINING\r\n");
+	host_hears(h, "never");
+}
+
+static void one_that_does_not_answer_is_stalled_and_left(void **state)
+{
+	(void)state;
+	serve_with(serve_silence_at_mail);
+	open_connection(1);
+	ready();
+	give(1, 10);
+	slow(CONNECTION_STALLED);
+	ask_to_leave(1);
+	back_returned();
+	closed(true, "4.4.2");
+}
+
+/* A host that has answered before is not excused. */
+static void serve_one_then_silence(struct host *h)
+{
+	host_greets(h, "250 host.test\r\n");
+	host_hears(h, "\r\n");
+	host_says(h, "250 ok\r\n");
+	host_hears(h, "\r\n");
+	host_says(h, "250 ok\r\n");
+	host_hears(h, "DATA\r\n");
+	host_says(h, "354 go\r\n");
+	host_hears(h, "\r\n.\r\n");
+	host_says(h, "250 2.0.0 kept\r\n");
+	host_hears(h, "never");
+}
+
+static void one_that_has_served_before_is_so_too(void **state)
+{
+	(void)state;
+	serve_with(serve_one_then_silence);
+	open_connection(1);
+	ready();
+	give(1, 10);
+	back(VERDICT_SENT);
+	give(1, 10);
+	slow(CONNECTION_STALLED);
+	ask_to_leave(1);
+	back_returned();
+	closed(true, "4.4.2");
+}
+
+static void serve_late_answer(struct host *h)
+{
+	host_greets(h, "250-host.test\r\n250 PIPELINING\r\n");
+	host_hears(h, "DATA\r\n");
+	host_says(h, "250 ok\r\n250 ok\r\n354 go\r\n");
+	host_hears(h, "\r\n.\r\n");
+	sem_wait(&may_answer);
+	host_says(h, "250 2.0.0 kept\r\n");
+	host_hears(h, "QUIT\r\n");
+	host_says(h, "221 bye\r\n");
+}
+
+static void what_a_host_has_all_of_is_waited_for(void **state)
+{
+	(void)state;
+	sem_init(&may_answer, 0, 0);
+	serve_with(serve_late_answer);
+	open_connection(1);
+	ready();
+	give(1, 10);
+	slow(CONNECTION_AWAITED);
+	ask_to_leave(1);
+	sem_post(&may_answer);
+	back(VERDICT_SENT);
+	slow(CONNECTION_MOVES);
+	closed(true, NULL);
+	sem_destroy(&may_answer);
+}
+
 static void stopping_drops_what_is_open(void **state)
 {
 	(void)state;
@@ -442,6 +534,9 @@ int main(void)
 		T(a_host_that_takes_no_content_is_given_up),
 		T(a_refusal_of_half_a_message_counts),
 		T(a_connection_may_be_closed_before_it_is_ready),
+		T(one_that_does_not_answer_is_stalled_and_left),
+		T(one_that_has_served_before_is_so_too),
+		T(what_a_host_has_all_of_is_waited_for),
 		T(stopping_drops_what_is_open),
 	};
 	return RUN(tests);
