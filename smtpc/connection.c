@@ -453,6 +453,15 @@ static void expire_connection(struct connection *c)
 	settle_connection(c);
 }
 
+/* Only a whole reply is a sign of life: who stutters would never be silent. */
+static void take_input(struct connection *c)
+{
+	uint64_t before = c->engine.turn;
+	engine_input(&c->engine, stream_in(c->stream));
+	if (c->engine.turn != before)
+		hear_host(c);
+}
+
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
@@ -465,8 +474,7 @@ static void on_event(void *owner, enum stream_event event)
 		set_deadline(c);
 		break;
 	case STREAM_DATA:
-		hear_host(c);
-		engine_input(&c->engine, stream_in(c->stream));
+		take_input(c);
 		settle_connection(c);
 		break;
 	case STREAM_DRAINED:

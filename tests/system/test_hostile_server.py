@@ -725,6 +725,26 @@ def test_a_tarpit_does_not_hold_other_mail(lab):
     tarpit.close()
 
 
+def test_tarpits_that_stutter_hold_no_other_mail(lab):
+    """A byte now and then is no sign that a host will be ready."""
+    stutterer = lab.script([("trickle", b"220-" + b"x" * 2000, 0.2)], timeout=600.0)
+    sink = lab.sink()
+    config = _config()
+    config.transports["smtp"].update(
+        {"destination_by": "domain", "connection_limit": 10, "greeting_timeout": "5m"}
+    )
+    config.routes["*"] = {"relay": [_hop(stutterer.port)]}
+    config.routes["good.test"] = {"relay": [_hop(sink.port)]}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        for number in range(10):
+            client.send_mail("", [f"to@d{number}.test"])
+        wait_until(lambda: len(stutterer.plays) >= 10, 60, "the tarpit to have all connections")
+        client.send_mail("", ["to@good.test"])
+    sink.wait_messages(1, timeout=60)
+
+
 @pytest.mark.parametrize("where", ["mail", "rcpt"])
 def test_tarpits_that_have_all_connections_hold_no_other_mail(lab, where):
     """They take connections and fall silent where their time is five minutes: each has several, and all together each one."""
