@@ -197,6 +197,7 @@ struct sts *sts_new(struct conf *conf, const struct sts_edges *edges)
 	count_from_zero();
 	sts_table_init(&s->table);
 	list_init(&s->queue);
+	list_init(&s->slow);
 	timer_init(&s->save, save_policies, s);
 	timer_init(&s->tick, look_after_domains, s);
 	loop_timer_in(s->loop, &s->tick, TICK_MS);

@@ -46,17 +46,25 @@ static void log_outcome(const struct sts_domain *d)
 		  fetched ? log_number(d->policy->max_age_s) : NULL, "reason", d->why, NULL);
 }
 
+static void end_fetch(struct sts_domain *d)
+{
+	struct sts *s = d->sts;
+	bool slow = !list_empty(&d->in_queue);
+	timer_stop(&s->loop->timers, &d->slow);
+	https_drop(&d->fetch);
+	s->fetching -= !slow;
+	s->nslow -= slow;
+	assert(s->fetching >= 0 && s->nslow >= 0);
+}
+
 /* why: a clause that is taken; or NULL. to: LATE while dns owes an answer, else NONE. */
 static void end_look(struct sts_domain *d, enum sts_look to, enum sts_outcome outcome, char *why)
 {
 	struct sts *s = d->sts;
 	timer_stop(&s->loop->timers, &d->limit);
+	if (d->look == STS_LOOK_FETCHING)
+		end_fetch(d);
 	list_remove(&d->in_queue);
-	if (d->look == STS_LOOK_FETCHING) {
-		https_drop(&d->fetch);
-		assert(s->fetching > 0);
-		s->fetching--;
-	}
 	free(d->at);
 	d->at = NULL;
 	free(d->why);
@@ -127,6 +135,23 @@ static void on_fetched(void *owner, const struct https_answer *a)
 	buf_fini(&why);
 }
 
+/* Others have its place. */
+static void on_slow(void *owner)
+{
+	struct sts_domain *d = owner;
+	struct sts *s = d->sts;
+	assert(d->look == STS_LOOK_FETCHING && s->fetching > 0);
+	s->fetching--;
+	s->nslow++;
+	list_append(&s->slow, &d->in_queue);
+	if (s->nslow > STS_FETCHES_SLOW_MAX)
+		end_look(list_entry(list_first(&s->slow), struct sts_domain, in_queue),
+			 STS_LOOK_NONE, STS_FETCH_ERROR,
+			 mem_strdup("no answer yet, and too many others that do not answer"));
+	else
+		fetch_next(s);
+}
+
 static void fetch_policy(struct sts_domain *d)
 {
 	struct sts *s = d->sts;
@@ -138,6 +163,8 @@ static void fetch_policy(struct sts_domain *d)
 				    .timeout_ms = s->conf->tls.mta_sts_timeout};
 	sts_domain_move(d, STS_LOOK_FETCHING);
 	s->fetching++;
+	timer_init(&d->slow, on_slow, d);
+	loop_timer_in(s->loop, &d->slow, STS_FETCH_SLOW_MS);
 	d->fetch = https_begin(s->https, &order, on_fetched, d);
 	free(url);
 }
@@ -243,7 +270,8 @@ void sts_look_begin(struct sts_domain *d)
 void sts_look_drop(struct sts_domain *d)
 {
 	timer_stop(&d->sts->loop->timers, &d->limit);
+	if (d->look == STS_LOOK_FETCHING)
+		end_fetch(d);
 	list_remove(&d->in_queue);
-	https_drop(&d->fetch);
 	d->look = STS_LOOK_NONE;
 }

@@ -4,6 +4,9 @@
  *	       --> none, several, faulty, unknown -----------------------> looked
  *	       --> another id --> addresses --> a place --> fetch --> parse --> looked
  *
+ * A fetch has its place for STS_FETCH_SLOW_MS: hosts that do not answer, which anybody can have any number of, would keep policies
+ * from being known, and mail would go past them. Slow ones have a bound of their own, beyond which the longest ends.
+ *
  * OWNERSHIP  In struct sts_domain. sts_look_answered() takes the answer.
  * THREAD     sts.
  * ERRORS     As the domain's outcome and why; an older policy stays.
@@ -17,7 +20,11 @@
 #include "sts/sts.h"
 #include "sts/sts_table.h"
 
-enum { STS_FETCHES_MAX = 20 }; /* at once */
+enum {
+	STS_FETCHES_MAX = 20, /* at once, but for slow ones: */
+	STS_FETCH_SLOW_MS = 1000,
+	STS_FETCHES_SLOW_MAX = 200,
+};
 
 /* The thread. */
 struct sts {
@@ -27,8 +34,10 @@ struct sts {
 	struct https *https; /* NULL at the end: what comes now is freed */
 	struct sts_table table;
 	struct list queue; /* struct sts_domain, QUEUED */
-	int fetching;
-	bool changed; /* since it was saved */
+	int fetching;	   /* but for: */
+	int nslow;	   /* fetches that take longer, in: */
+	struct list slow;  /* struct sts_domain: the longest first */
+	bool changed;	   /* since it was saved */
 	struct timer save, tick;
 };
 

@@ -55,8 +55,9 @@ struct sts_domain {
 	char *at;		     /* QUEUED: where its HTTPS host is */
 	struct https_request *fetch; /* FETCHING */
 	struct timer limit;	     /* of the look */
+	struct timer slow;	     /* FETCHING, and not among the slow ones yet */
 	struct list in_use;	     /* of its kind, oldest first */
-	struct list in_queue;
+	struct list in_queue;	     /* QUEUED; or FETCHING, among the slow ones */
 };
 
 struct sts_table {

@@ -86,6 +86,22 @@ def test_a_domain_that_is_suspended_while_its_policy_is_fetched_gets_no_mail(lab
     assert not world.relay.events("sent")
 
 
+def test_hosts_of_policies_that_do_not_answer_keep_no_other_policy_from_being_known(lab):
+    """Anybody can have any number of domains whose records promise one."""
+    holes = [f"hole{number}" for number in range(45)]
+    world = World(lab, {name: "MX 10 mx." + name + "; ^mta-sts A " + HOLE for name in holes} | {"bad": "MX 10 mx2.bad"},
+                  mta_sts_timeout="60s")
+    world.policies.answers = {"bad.test": policy("enforce", "*.bad.test")}
+    silent = lab.enter_context(socket.create_server((HOLE, world.policies.port), backlog=100))
+    world.send(*holes)
+    for _ in range(20):
+        lab.enter_context(silent.accept()[0])
+    world.send("bad")
+    assert world.relay.wait_event("mta_sts", 40, domain="bad.test")["result"] == "fetched"
+    assert world.became("deferred", "bad")["dsn"] == "4.7.5"
+    assert not world.sinks[BAD].messages
+
+
 def test_a_policy_holds_for_domains_that_idna_refuses(lab):
     """The DNS has them, and so has the host of the policy: without it their mail would go in clear."""
     names = ["r3---sn", "xn--i-7iq"]
