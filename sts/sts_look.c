@@ -2,6 +2,7 @@
 #include "sts/sts_look.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -54,6 +55,8 @@ static void end_fetch(struct sts_domain *d)
 	https_drop(&d->fetch);
 	s->fetching -= !slow;
 	s->nslow -= slow;
+	if (slow)
+		descriptors_give(DESCRIPTORS_HOSTS);
 	assert(s->fetching >= 0 && s->nslow >= 0);
 }
 
@@ -135,7 +138,7 @@ static void on_fetched(void *owner, const struct https_answer *a)
 	buf_fini(&why);
 }
 
-/* Others have its place. */
+/* Others have its place, and its descriptor is no longer one of the few that are kept for policies. */
 static void on_slow(void *owner)
 {
 	struct sts_domain *d = owner;
@@ -143,8 +146,9 @@ static void on_slow(void *owner)
 	assert(d->look == STS_LOOK_FETCHING && s->fetching > 0);
 	s->fetching--;
 	s->nslow++;
+	descriptors_count(DESCRIPTORS_HOSTS);
 	list_append(&s->slow, &d->in_queue);
-	if (s->nslow > STS_FETCHES_SLOW_MAX)
+	if (s->nslow > STS_FETCHES_SLOW_MAX || !descriptors_room(DESCRIPTORS_HOSTS))
 		end_look(list_entry(list_first(&s->slow), struct sts_domain, in_queue),
 			 STS_LOOK_NONE, STS_FETCH_ERROR,
 			 mem_strdup("no answer yet, and too many others that do not answer"));
