@@ -325,7 +325,7 @@
 	P(choice, unavailable, "accept", 0, 0, RELOAD, "accept|defer",                             \
 	  "If the next hop cannot be asked, is too slow, or answers with 4xx, the recipient is accepted, or gets 450 4.1.1.") \
 	P(number, concurrency_limit, "10", 1, 1000, RELOAD, "",                                    \
-	  "Recipients that are verified at once, at most half of them in one domain.")                  \
+	  "Recipients that are verified at once, at most half of them in one domain. One that has had no answer for two seconds is not counted, as long as no more than 20 times as many are like that; but in its domain it is.")                  \
 	P(duration, positive_time, "12h", 0, DAYS(31), RELOAD, "",                                 \
 	  "How long it is remembered that a recipient is accepted. 0: not at all.")                   \
 	P(duration, negative_time, "10m", 0, DAYS(31), RELOAD, "",                                 \

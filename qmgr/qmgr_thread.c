@@ -202,7 +202,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	list_init(&q->unreported);
 	list_init(&q->releases);
 	flow_tallies_init(&q->tallies);
-	verifier_init(&q->verifier);
+	verifier_init(q);
 	door_init(&q->door);
 	suppressed_init(&q->suppressed);
 	fine_timer_init(&q->rest, loop, end_rest, q);

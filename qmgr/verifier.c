@@ -21,7 +21,7 @@ struct verifier_domain {
 	char *name;
 	struct list waiting; /* struct verification, oldest first */
 	struct list in_turn;
-	int64_t underway;
+	int64_t underway; /* those that lag, too */
 	UT_hash_handle hh;
 };
 
@@ -29,10 +29,11 @@ struct verification {
 	char *key; /* sender, a line end, address */
 	char *way; /* that its route led when it was asked for */
 	char *sender, *address;
-	struct list link;	 /* in its domain, or among those remembered */
+	struct list
+		link; /* in its domain; in brisk, or in none where it lags; among those remembered */
 	struct note *asker;	 /* struct verify, linked by their notes */
 	struct verdict *verdict; /* remembered; NULL: waits, or is under way */
-	int64_t known_ms;	 /* steady clock: since when */
+	int64_t since_ms;	 /* steady clock: is it under way, or known */
 	struct verifier_domain *domain;
 	UT_hash_handle hh;
 };
@@ -42,9 +43,19 @@ static const struct conf_verify *verify_settings(const struct qmgr *q)
 	return &q->sched.conf->verify;
 }
 
-void verifier_init(struct verifier *f)
+static void on_again(void *owner)
 {
+	struct qmgr *q = owner;
+	q->verifier.due = true;
+	q->db.thread.settle(q->db.thread.context);
+}
+
+void verifier_init(struct qmgr *q)
+{
+	struct verifier *f = &q->verifier;
 	*f = (struct verifier){0};
+	timer_init(&f->again, on_again, q);
+	list_init(&f->brisk);
 	list_init(&f->remembered);
 	list_init(&f->turn);
 	list_init(&f->messages);
@@ -122,7 +133,7 @@ static void remember_verdict(struct qmgr *q, struct verification *v, struct verd
 		return;
 	}
 	v->verdict = verdict_ref(verdict);
-	v->known_ms = scheduler_now_ms(&q->sched);
+	v->since_ms = scheduler_now_ms(&q->sched);
 	list_append(&f->remembered, &v->link);
 	f->nremembered++;
 	keep_to_limit(q);
@@ -186,6 +197,41 @@ static struct verification *next_in_turn(struct verifier *f, int64_t limit)
 	return NULL;
 }
 
+/* Those that lag leave their places to others. */
+static void let_lag(struct qmgr *q, int64_t limit)
+{
+	struct verifier *f = &q->verifier;
+	int64_t before_ms = scheduler_now_ms(&q->sched) - VERIFIER_LAG_MS;
+	struct list *first;
+	while (f->nlagging < VERIFIER_LAGGING_SCALE * limit && (first = list_first(&f->brisk)) &&
+	       list_entry(first, struct verification, link)->since_ms <= before_ms) {
+		list_remove(first);
+		f->nunderway--;
+		f->nlagging++;
+	}
+}
+
+static void look_again(struct qmgr *q, int64_t limit)
+{
+	struct verifier *f = &q->verifier;
+	struct timers *timers = &q->sched.loop->timers;
+	struct list *first = list_first(&f->brisk);
+	timer_stop(timers, &f->again);
+	if (f->nwaiting > 0 && first && f->nlagging < VERIFIER_LAGGING_SCALE * limit)
+		timer_start(timers, &f->again,
+			    list_entry(first, struct verification, link)->since_ms +
+				    VERIFIER_LAG_MS);
+}
+
+static void leave_way(struct verifier *f, struct verification *v)
+{
+	int64_t *of = list_empty(&v->link) ? &f->nlagging : &f->nunderway;
+	assert(v->domain->underway > 0 && *of > 0);
+	--*of;
+	v->domain->underway--;
+	list_remove(&v->link);
+}
+
 /* --- the pseudo-message */
 
 static bool is_utf8(const char *text)
@@ -202,11 +248,10 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 	struct verification *v = p->slot[recipient];
 	assert(v && !v->verdict && v->domain);
 	struct verifier_domain *d = v->domain;
-	assert(p->nused > 0 && d->underway > 0 && q->verifier.nunderway > 0);
+	assert(p->nused > 0);
 	p->slot[recipient] = NULL;
 	p->nused--;
-	d->underway--;
-	q->verifier.nunderway--;
+	leave_way(&q->verifier, v);
 	q->verifier.due = true;
 	v->domain = NULL;
 	domain_leave(&q->verifier, d);
@@ -275,6 +320,8 @@ static void begin_verification(struct qmgr *q, struct verification *v, int64_t l
 	uint32_t recipient = take_slot(p, v);
 	v->domain->underway++;
 	q->verifier.nunderway++;
+	v->since_ms = scheduler_now_ms(&q->sched);
+	list_append(&q->verifier.brisk, &v->link);
 	struct job *job = router_job(m, router_route(m, recipient));
 	job->routing++;
 	pool_take(job);
@@ -296,8 +343,10 @@ void verifier_run(struct qmgr *q)
 			verifying_free(q, p);
 	}
 	int64_t limit = verify_settings(q)->concurrency_limit;
+	let_lag(q, limit);
 	while (f->nunderway < limit && (v = next_in_turn(f, limit)))
 		begin_verification(q, v, limit);
+	look_again(q, limit);
 }
 
 /* --- questions */
@@ -335,7 +384,7 @@ static bool answer_remembered(struct qmgr *q, struct verification *v, const char
 {
 	if (!v->verdict || ask->fresh || strcmp(v->way, way) != 0)
 		return false;
-	if (v->known_ms + remembered_ms(q, v->verdict) <= scheduler_now_ms(&q->sched))
+	if (v->since_ms + remembered_ms(q, v->verdict) <= scheduler_now_ms(&q->sched))
 		return false;
 	list_remove(&v->link);
 	list_append(&q->verifier.remembered, &v->link);
@@ -406,6 +455,7 @@ void verifier_fini(struct qmgr *q)
 	struct verifier *f = &q->verifier;
 	struct verification *v, *tmp;
 	struct verifier_domain *d, *next_domain;
+	timer_stop(&q->sched.loop->timers, &f->again);
 	HASH_ITER(hh, f->by_key, v, tmp)
 	{
 		drop_askers(v);

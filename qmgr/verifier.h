@@ -11,6 +11,9 @@
  * them for one domain, and the domains that wait take turns. (There is one for each sender that is
  * asked for, of which the settings name one; and one more for addresses beyond ASCII.)
  *
+ * One that has had no answer for VERIFIER_LAG_MS lags: it goes on, but is not one of those any more, unless so many lag already. So
+ * next hops that do not answer keep nobody from asking others; one domain has no more than its half in any case.
+ *
  * The spool knows nothing of it, and it ends when nothing is under way.
  *
  * OWNERSHIP  Embedded in struct qmgr. Askers' notes are kept until they are answered.
@@ -23,13 +26,18 @@
 
 #include "base/keyed_hash.h"
 #include "base/list.h"
+#include "base/timer.h"
 #include "base/verification.h"
 
 struct message;
 struct qmgr;
 struct verification;
 
-enum { VERIFIER_WAITING_MAX = 10000 };
+enum {
+	VERIFIER_WAITING_MAX = 10000,
+	VERIFIER_LAG_MS = 2000,
+	VERIFIER_LAGGING_SCALE = 20, /* times concurrency_limit */
+};
 
 /* The pseudo-message of one sender. */
 struct verifying {
@@ -42,14 +50,18 @@ struct verifying {
 struct verifier {
 	struct verification *by_key; /* all that is known, or being asked about */
 	struct list remembered; /* of them, those with an answer; the least lately used first */
-	int64_t nremembered, nwaiting, nunderway;
+	int64_t nremembered, nwaiting;
+	int64_t nunderway;  /* and do not lag, in: */
+	struct list brisk;  /* struct verification, the longest first */
+	int64_t nlagging;   /* under way as well */
+	struct timer again; /* the next may lag, and some wait */
 	struct verifier_domain *domains;
 	struct list turn; /* domains in which some wait */
 	struct list messages;
 	bool due; /* a slot is free, or somebody waits */
 };
 
-void verifier_init(struct verifier *);
+void verifier_init(struct qmgr *);
 void verifier_ask(struct qmgr *, struct verify *);
 void verifier_configure(struct qmgr *); /* the configuration is another */
 

@@ -149,6 +149,35 @@ static void so_many_are_under_way_half_of_them_of_one_domain_in_turn(void **stat
 	assert_int_equal(q->verifier.nunderway, 6);
 }
 
+/* Next hops that take the connection, and then do not answer. */
+static void those_that_lag_keep_nobody_from_being_asked_about(void **state)
+{
+	(void)state;
+	char to[40];
+	begin("verify { concurrency_limit = 4 }");
+	for (int i = 0; i < 6; i++) {
+		snprintf(to, sizeof to, "u%d@silent%d.test", i, i % 2);
+		ask(to);
+	}
+	answer("silent0.test", "10 mx0.test 192.0.2.1");
+	answer("silent1.test", "10 mx1.test 192.0.2.2");
+	ask("a@good.test");
+	assert_int_equal(q->verifier.nunderway, 4);
+	assert_int_equal(q->verifier.nwaiting, 3);
+	pass_time(VERIFIER_LAG_MS);
+	assert_int_equal(q->verifier.nlagging, 4);
+	assert_int_equal(q->verifier.nunderway, 1);
+	assert_int_equal(q->verifier.nwaiting, 2); /* their domains have had their halves */
+	answer("good.test", "10 good.test 192.0.2.3");
+	ready(open_to("good.test"), 2);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(answered(false), VERIFY_TAKES);
+	ready(open_to("mx0.test"), 1);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	assert_int_equal(answered(false), VERIFY_TAKES);
+}
+
 static void too_many_who_wait_are_turned_away(void **state)
 {
 	(void)state;
@@ -266,6 +295,7 @@ int main(void)
 		T(one_question_answers_all_who_ask_and_is_remembered),
 		T(what_could_not_be_asked_is_unknown_and_not_remembered),
 		T(so_many_are_under_way_half_of_them_of_one_domain_in_turn),
+		T(those_that_lag_keep_nobody_from_being_asked_about),
 		T(too_many_who_wait_are_turned_away),
 		T(of_what_is_remembered_the_least_lately_used_goes),
 		T(a_host_answers_for_nobody_whose_mail_goes_elsewhere_since_a_reload),
