@@ -62,13 +62,11 @@ bool dkim_rows_find(const struct tables *t, const char *domain, struct dkim_rows
 {
 	struct table_origin origin;
 	struct buf why = {0};
-	const char *key = domain, *dot = domain;
+	const char *key = domain;
 	char *value = tables_get(t, TABLE_DKIM_KEYS, domain, &origin);
 	r->n = 0;
-	while (!value && (dot = strchr(key == domain ? domain : dot + 1, '.'))) {
-		key = dot;
-		value = tables_get(t, TABLE_DKIM_KEYS, key, &origin);
-	}
+	for (const char *dot = strchr(domain, '.'); !value && dot; dot = strchr(dot + 1, '.'))
+		value = tables_get(t, TABLE_DKIM_KEYS, key = dot, &origin);
 	if (value && dkim_rows_parse(value, r, &why))
 		dkim_rows_fini(r);
 	snprintf(r->domain, sizeof r->domain, "%s", key + (key[0] == '.'));

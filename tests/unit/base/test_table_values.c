@@ -7,6 +7,7 @@
 #include "base/tables.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void route_is(const char *text, enum route_action action, const char *transport, int relays,
 		     const char *dsn, const char *said)
@@ -138,6 +139,18 @@ static void a_row_of_keys_has_a_selector_and_a_file_each(void **state)
 	buf_fini(&why);
 }
 
+/* A signature of any client's may name such: that a look-up ends is all there is to see. */
+static void rows_for_what_is_no_domain_are_none(void **state)
+{
+	static const char *const none[] = {"", ".", "..", ".a.test", "a..test", "a.test."};
+	struct dkim_rows r;
+	(void)state;
+	alarm(10);
+	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+		assert_false(dkim_rows_find(NULL, none[i], &r));
+	alarm(0);
+}
+
 static void an_address_is_looked_up_most_specific_first(void **state)
 {
 	(void)state;
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test(access_is_a_word_or_a_code),
 		cmocka_unit_test(what_is_no_access_is_found),
 		cmocka_unit_test(a_row_of_keys_has_a_selector_and_a_file_each),
+		cmocka_unit_test(rows_for_what_is_no_domain_are_none),
 		cmocka_unit_test(an_address_is_looked_up_most_specific_first),
 	};
 	return RUN(tests);
