@@ -61,6 +61,16 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
 	return c;
 }
 
+void conf_text_faults(const char *text, struct conf_faults *faults)
+{
+	struct conf_file from;
+	struct buf unused = {0};
+	conf_file_parse_whole(&from, text, "", faults);
+	conf_unref(finish_parsed(&from, "", 0, &unused, faults));
+	buf_fini(&unused);
+	conf_file_fini(&from);
+}
+
 /* A setting as the text has it, whatever is wrong elsewhere. False: that can't be told. */
 static bool set_by_text(char **setting, const char *text, const char *name)
 {

@@ -271,6 +271,8 @@ struct conf {
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
 
+struct conf_faults;
+
 enum conf_with { CONF_WITH_KEYS = 1, CONF_WITH_TABLES = 2 };
 
 struct conf *conf_read(const char *file, struct buf *errors);
@@ -280,6 +282,9 @@ struct conf *conf_read(const char *file, struct buf *errors);
 struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors);
 /* The settings, and of the files that they name only those that are wanted (enum conf_with): most
  * commands are run by users who may read neither. Without tables, tables is NULL. */
+
+void conf_text_faults(const char *text, struct conf_faults *);
+/* What is wrong with a configuration that says this. The files that it names are not looked at. */
 
 struct conf *conf_read_to_ask(const char *file, struct buf *errors);
 /* The settings alone, to ask the relay that runs with them, or with what they were before: with faults in

@@ -325,17 +325,23 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 	forget_seen();
 }
 
-void conf_file_read(struct conf_file *f, const char *file, struct conf_faults *faults)
+void conf_file_parse_whole(struct conf_file *f, const char *text, const char *file,
+			   struct conf_faults *faults)
 {
 	const struct conf_section *all[CONF_KINDS];
 	for (int kind = 0; kind < CONF_KINDS; kind++)
 		all[kind] = &conf_sections[kind];
+	conf_file_parse(f, text, file, all, CONF_KINDS, faults);
+}
+
+void conf_file_read(struct conf_file *f, const char *file, struct conf_faults *faults)
+{
 	*f = (struct conf_file){0};
 	char *text = conf_file_text(file, faults);
 	if (text && text[strspn(text, " \t\r\n")] == '\0')
 		conf_fault(faults, file, 1, "is empty");
 	else if (text)
-		conf_file_parse(f, text, file, all, CONF_KINDS, faults);
+		conf_file_parse_whole(f, text, file, faults);
 	free(text);
 }
 

@@ -36,9 +36,11 @@ struct conf_file {
 };
 
 void conf_file_read(struct conf_file *, const char *file, struct conf_faults *);
+void conf_file_parse_whole(struct conf_file *, const char *text, const char *file,
+			   struct conf_faults *); /* the same of a text, called file */
 void conf_file_parse(struct conf_file *, const char *text, const char *file,
 		     const struct conf_section *const *sections, int kinds, struct conf_faults *);
-/* The same of a text, called file, with a grammar of its own: sections by kind, NULL for those of
+/* With a grammar of its own: sections by kind, NULL for those of
  * enum conf_kind that may not be in it, and further ones from CONF_KINDS. */
 
 void conf_file_fini(struct conf_file *);

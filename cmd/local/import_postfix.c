@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice import-postfix: a configuration from Postfix's main.cf, and what was left out of it. */
 #include "base/address_pattern.h"
+#include "base/conf_faults.h"
 #include "base/conf_units.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
@@ -13,6 +14,7 @@
 #include "cmd/local/postfix_settings.h"
 #include "cmd/local/postfix_table.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -476,6 +478,113 @@ static void import_restrictions(struct job *j)
 	}
 }
 
+static void put_indented(struct buf *to, const struct buf *b)
+{
+	const char *line = buf_cstr((struct buf *)b);
+	for (size_t n; *line; line += n + 1) {
+		n = strcspn(line, "\n");
+		buf_printf(to, "    %.*s\n", (int)n, line);
+	}
+}
+
+static void put_sections(const struct job *j, struct buf *to)
+{
+	static const char *const heads[CONF_KINDS] = {
+		[CONF_KIND_LISTENER] = "listener \"smtp\"",
+		[CONF_KIND_TRANSPORT] = "transport \"smtp\"",
+		[CONF_KIND_ROUTE] = "route \"*\"",
+		[CONF_KIND_QUEUE] = "queue",
+	};
+	buf_puts(to, buf_cstr((struct buf *)&j->section[CONF_KIND_GLOBAL]));
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
+		if (buf_len(&j->section[kind]) == 0)
+			continue;
+		buf_printf(to, "\n%s {\n", heads[kind]);
+		put_indented(to, &j->section[kind]);
+		buf_puts(to, "}\n");
+	}
+}
+
+static void find_faults(const struct job *j, struct conf_faults *faults)
+{
+	struct buf all = {0};
+	put_sections(j, &all);
+	conf_text_faults(buf_cstr(&all), faults);
+	buf_fini(&all);
+}
+
+/* All lines but that of one setting. False: it has none. */
+static bool copy_without(struct buf *section, const char *name, struct buf *to)
+{
+	size_t len = strlen(name), n;
+	bool found = false;
+	for (const char *line = buf_cstr(section); *line; line += n) {
+		n = strcspn(line, "\n") + 1;
+		if (strncmp(line, name, len) == 0 && line[len] == ' ')
+			found = true;
+		else
+			buf_append(to, line, n);
+	}
+	return found;
+}
+
+/* The first of the faults that is not among those that are left. */
+static const char *fault_gone(const struct conf_faults *were, const struct conf_faults *left)
+{
+	int i = 0;
+	while (i < left->n && strcmp(were->fault[i].text, left->fault[i].text) == 0)
+		i++;
+	assert(i < were->n);
+	return were->fault[i].text;
+}
+
+static void swap_texts(struct buf *one, struct buf *other)
+{
+	struct buf was = *one;
+	*one = *other;
+	*other = was;
+}
+
+static void keep_faults(struct conf_faults *faults, struct conf_faults *left)
+{
+	conf_faults_fini(faults);
+	*faults = *left;
+	*left = (struct conf_faults){0};
+}
+
+/* It goes where that leaves fewer faults, and they are those from then on. */
+static void leave_out_faulty(struct job *j, int i, struct conf_faults *faults)
+{
+	const struct import *m = &imports[i];
+	struct buf *section = &j->section[m->kind], without = {0};
+	struct conf_faults left = {0};
+	if (copy_without(section, m->name, &without)) {
+		swap_texts(section, &without);
+		find_faults(j, &left);
+		if (j->done[i] && left.n < faults->n)
+			leave_out(j, postfix_conf_find(j->from, m->postfix),
+				  fault_gone(faults, &left));
+		if (left.n < faults->n)
+			keep_faults(faults, &left);
+		else
+			swap_texts(section, &without);
+	}
+	conf_faults_fini(&left);
+	buf_fini(&without);
+}
+
+/* What `check` would refuse of all this together: first of what main.cf says, then of Postfix's defaults. */
+static void leave_out_faults(struct job *j)
+{
+	struct conf_faults faults = {0};
+	find_faults(j, &faults);
+	for (int said = 1; said >= 0; said--)
+		for (int i = 0; i < IMPORTS && faults.n > 0; i++)
+			if (j->done[i] == said)
+				leave_out_faulty(j, i, &faults);
+	conf_faults_fini(&faults);
+}
+
 static void leave_out_rest(struct job *j)
 {
 	static const char *const reasons[][2] = {
@@ -604,6 +713,15 @@ static void read_master(struct job *j)
 	free(file);
 }
 
+static void print_all(const struct job *j)
+{
+	struct buf all = {0};
+	put_sections(j, &all);
+	printf("# Made from %s by sluice import-postfix. See sluice.conf(5).\n%s", j->file,
+	       buf_cstr(&all));
+	buf_fini(&all);
+}
+
 static void print_notes(const struct job *j)
 {
 	const char *line = buf_cstr((struct buf *)&j->notes);
@@ -613,34 +731,6 @@ static void print_notes(const struct job *j)
 	for (size_t n; *line; line += n + 1) {
 		n = strcspn(line, "\n");
 		printf("# %.*s\n", (int)n, line);
-	}
-}
-
-static void print_indented(const struct buf *b)
-{
-	const char *line = buf_cstr((struct buf *)b);
-	for (size_t n; *line; line += n + 1) {
-		n = strcspn(line, "\n");
-		printf("    %.*s\n", (int)n, line);
-	}
-}
-
-static void print_all(const struct job *j)
-{
-	static const char *const heads[CONF_KINDS] = {
-		[CONF_KIND_LISTENER] = "listener \"smtp\"",
-		[CONF_KIND_TRANSPORT] = "transport \"smtp\"",
-		[CONF_KIND_ROUTE] = "route \"*\"",
-		[CONF_KIND_QUEUE] = "queue",
-	};
-	printf("# Made from %s by sluice import-postfix. See sluice.conf(5).\n", j->file);
-	fputs(buf_cstr((struct buf *)&j->section[CONF_KIND_GLOBAL]), stdout);
-	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
-		if (buf_len(&j->section[kind]) == 0)
-			continue;
-		printf("\n%s {\n", heads[kind]);
-		print_indented(&j->section[kind]);
-		puts("}");
 	}
 }
 
@@ -663,6 +753,7 @@ int cmd_import_postfix(int argc, char **argv)
 	for (int i = 0; i < IMPORTS; i++)
 		import_one(&j, i);
 	import_restrictions(&j);
+	leave_out_faults(&j);
 	leave_out_rest(&j);
 	note_header(&j);
 	note_tables(&j);
