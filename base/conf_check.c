@@ -56,6 +56,25 @@ static void check_masquerade(struct check *c)
 	}
 }
 
+/* Each as the local part of an address is kept: such are what it is compared with. */
+static void keep_exceptions(struct check *c)
+{
+	struct conf_list *l = &c->conf->masquerade_exceptions;
+	for (int i = 0; i < l->n; i++) {
+		char *address = mem_printf("%s@host", l->item[i]);
+		struct mailaddr kept;
+		if (mailaddr_kept(address, &kept) && strcmp(kept.text + kept.at, "@host") == 0) {
+			free(l->item[i]);
+			l->item[i] = mem_strndup(kept.text, kept.at);
+		} else {
+			FAULT(c, l, i, 1,
+			      "masquerade_exceptions: \"%s\" is not a local part, like root",
+			      l->item[i]);
+		}
+		free(address);
+	}
+}
+
 /* RFC 5322 2.2. Without Received a loop would never be found. */
 static void check_removed(struct check *c, const char *setting, const void *place, int i,
 			  const char *field)
@@ -185,6 +204,7 @@ static void check_global(struct check *c)
 	check_networks(c, &f->xclient, 1);
 	check_tables(c);
 	check_masquerade(c);
+	keep_exceptions(c);
 	check_header(c);
 	check_report(c, &f->tls_report);
 	check_archive(c, &f->archive);

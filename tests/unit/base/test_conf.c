@@ -241,6 +241,19 @@ static void wrong_values_are_said_with_their_line(void **state)
 	wrong("hostname = \"not a name\"", 1, "is not the name of a host");
 	wrong("http = localhost", 1, "is not ADDRESS:PORT");
 	wrong("postmaster = nobody", 1, "is not an address");
+	wrong("masquerade_exceptions = { \"root\",\n \"root@a.test\" }", 2, "is not a local part");
+	wrong("masquerade_exceptions = { \"\" }", 1, "\"\" is not a local part");
+	wrong("masquerade_exceptions = { \"a b\" }", 1, "\"a b\" is not a local part");
+}
+
+static void a_local_part_is_kept_as_that_of_an_address_is(void **state)
+{
+	(void)state;
+	struct conf *c = good("masquerade_exceptions = { root, '\"a b\"', '\"daemon\"' }");
+	assert_string_equal(c->masquerade_exceptions.item[0], "root");
+	assert_string_equal(c->masquerade_exceptions.item[1], "\"a b\"");
+	assert_string_equal(c->masquerade_exceptions.item[2], "daemon");
+	conf_unref(c);
 }
 
 static void wrong_forms_are_said_with_their_line(void **state)
@@ -640,6 +653,7 @@ int main(void)
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
 		cmocka_unit_test(a_percentage_may_have_its_sign),
 		cmocka_unit_test(wrong_values_are_said_with_their_line),
+		cmocka_unit_test(a_local_part_is_kept_as_that_of_an_address_is),
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
 		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
