@@ -154,6 +154,8 @@ static void check_servers(struct check *c, enum table_role role, const struct co
 	struct socketmap_name name;
 	for (int i = 0; i < l->n; i++) {
 		struct buf why = {0};
+		if (!*l->item[i])
+			FAULT(c, l, i, 1, "%s: a table must have a name", tables_setting(role));
 		if (socketmap_name_is(l->item[i]) && !tables_may_ask(role))
 			FAULT(c, l, i, 1, "%s: \"%s\": a socketmap is not for this table: %s",
 			      tables_setting(role), l->item[i], why_never_asked(role));
@@ -187,7 +189,6 @@ static void check_tables(struct check *c)
 static void check_global(struct check *c)
 {
 	struct conf *f = c->conf;
-	union address a;
 	check_networks(c, &f->networks, 1);
 	if (*f->hostname && !conf_host_good(f->hostname))
 		FAULT(c, &f->hostname, -1, 1, "hostname \"%s\" is not the name of a host",
@@ -197,8 +198,6 @@ static void check_global(struct check *c)
 		FAULT(c, &f->log, -1, 1,
 		      "log must be stderr, syslog, syslog:/SOCKET or an absolute path, not \"%s\"",
 		      f->log);
-	if (*f->http && !address_parse_with_port(f->http, &a))
-		FAULT(c, &f->http, -1, 1, "http \"%s\" is not ADDRESS:PORT", f->http);
 	check_address(c, "postmaster", &f->postmaster);
 	check_address(c, "always_bcc", &f->always_bcc);
 	check_networks(c, &f->xclient, 1);
@@ -254,17 +253,32 @@ static void check_proxies(struct check *c, const struct conf_listener *l)
 		check_networks(c, p, l->line);
 }
 
-/* The listener before this one, or this one before its item i, that has the same address and port. */
-static const struct conf_listener *holder_of(const struct conf *conf, const struct conf_listener *l,
-					     int item, const union address *a)
+/* Can't both be listened at? Of IPv4 and IPv6 all addresses can. */
+static bool is_shared(const union address *a, const union address *other)
+{
+	if (a->sa.sa_family != other->sa.sa_family || address_port(a) != address_port(other) ||
+	    address_port(a) == 0)
+		return false;
+	return memcmp(a, other, sizeof *a) == 0 || address_is_unspecified(a) ||
+	       address_is_unspecified(other);
+}
+
+struct holder {
+	const struct conf_listener *of;
+	const char *address;
+};
+
+/* The listener up to this one, up to its item there, that has the same port of the same address. */
+static struct holder find_holder(const struct conf *conf, const struct conf_listener *l, int item,
+				 const union address *a)
 {
 	union address other;
 	for (const struct conf_listener *of = conf->listener; of <= l; of++)
 		for (int i = 0; i < (of == l ? item : of->address.n); i++)
 			if (address_parse_with_port(of->address.item[i], &other) &&
-			    memcmp(&other, a, sizeof other) == 0)
-				return of;
-	return NULL;
+			    is_shared(a, &other))
+				return (struct holder){of, of->address.item[i]};
+	return (struct holder){0};
 }
 
 static void check_listener_address(struct check *c, const struct conf_listener *l, int i)
@@ -276,10 +290,28 @@ static void check_listener_address(struct check *c, const struct conf_listener *
 		      l->address.item[i]);
 		return;
 	}
-	const struct conf_listener *holder = holder_of(c->conf, l, i, &a);
-	if (holder && address_port(&a) != 0)
+	struct holder holder = find_holder(c->conf, l, i, &a);
+	if (holder.of)
 		FAULT(c, &l->address, i, l->line, "listener \"%s\" has %s already, in line %d",
-		      holder->title, l->address.item[i], holder->line);
+		      holder.of->title, holder.address, holder.of->line);
+}
+
+static void check_http(struct check *c)
+{
+	const struct conf *f = c->conf;
+	const struct conf_listener *last = &f->listener[f->nlistener - 1];
+	union address a;
+	if (!*f->http)
+		return;
+	if (!address_parse_with_port(f->http, &a)) {
+		FAULT(c, &f->http, -1, 1, "http \"%s\" is not ADDRESS:PORT", f->http);
+		return;
+	}
+	struct holder holder = find_holder(f, last, last->address.n, &a);
+	if (holder.of)
+		FAULT(c, &f->http, -1, holder.of->line,
+		      "http %s: listener \"%s\" has %s already, in line %d", f->http,
+		      holder.of->title, holder.address, holder.of->line);
 }
 
 /* An empty list that is given is nobody; one that is not given is the global list. */
@@ -636,6 +668,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_global(&c);
 	for (int i = 0; i < f->nlistener; i++)
 		check_listener(&c, &f->listener[i]);
+	check_http(&c);
 	for (int i = 0; i < f->ntransport; i++)
 		check_transport(&c, &f->transport[i]);
 	for (int i = 0; i < f->nroute; i++)

@@ -131,7 +131,10 @@ static bool find_folder(const char *path, struct statfs *fs)
 static void check_spool(struct checked *c)
 {
 	struct statfs fs;
+	struct stat st;
 	const char *spool = c->conf->spool;
+	if (stat(spool, &st) == 0 ? !S_ISDIR(st.st_mode) : errno == ENOTDIR)
+		warn(c, 0, "spool %s is no folder: the relay will not start", spool);
 	if (find_folder(spool, &fs) &&
 	    ((uint32_t)fs.f_type == TMPFS || (uint32_t)fs.f_type == ramfs))
 		warn(c, 0, "spool %s is in memory: the queue is gone when the machine stops",
@@ -164,7 +167,10 @@ static void check_log(struct checked *c)
 {
 	const char *path = c->conf->log, *slash = strrchr(path, '/');
 	struct stat st;
-	if (path[0] == '/' && slash > path) {
+	if (path[0] == '/' && stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			warn(c, 0, "log %s is a folder: the relay will not start", path);
+	} else if (path[0] == '/' && slash > path) {
 		char *folder = mem_printf("%.*s", (int)(slash - path), path);
 		if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
 			warn(c, 0, "log %s: there is no folder %s", path, folder);

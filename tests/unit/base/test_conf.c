@@ -312,6 +312,7 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("listener a {\n address = { \"127.0.0.1:25\",\n \"127.0.0.1\" } }\n", 3,
 	      "\"127.0.0.1\" is not ADDRESS:PORT");
 	wrong("listener a {\n address = { } }\n", 1, "has no address");
+	wrong("aliases = {\n \"\" }\n", 2, "aliases: a table must have a name");
 	wrong("networks = {\n \"10.0.0.0/8\",\n \"10.0.0.0/40\" }\n", 3,
 	      "\"10.0.0.0/40\" is not a network");
 	wrong("listener a {\n networks = { \"10.0.0.1/8\" } }\n", 2, "is not a network");
@@ -329,6 +330,23 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("transport t {\n helo = \"[192.0.2]\" }\n", 2, "nor an address literal");
 	struct conf *c = good("transport t { helo = \"[IPv6:2001:db8::1]\" }");
 	conf_unref(c);
+}
+
+static void what_nobody_can_listen_at_twice_is_said(void **state)
+{
+	(void)state;
+	wrong("listener a { address = { \"127.0.0.1:25\" } }\n"
+	      "listener b { address = {\n \"0.0.0.0:25\" } }\n",
+	      3, "listener \"a\" has 127.0.0.1:25 already, in line 1");
+	wrong("listener a {\n address = { \"[::]:25\", \"[::1]:25\" } }\n", 2,
+	      "listener \"a\" has [::]:25 already, in line 1");
+	wrong("listener a { address = { \"0.0.0.0:25\" } }\nhttp = \"127.0.0.1:25\"", 2,
+	      "http 127.0.0.1:25: listener \"a\" has 0.0.0.0:25 already, in line 1");
+	wrong("\nlistener a { address = { \"127.0.0.1:8025\" } }\n", 2,
+	      "http 127.0.0.1:8025: listener \"a\" has 127.0.0.1:8025 already, in line 2");
+	conf_unref(good("listener a { address = { \"0.0.0.0:25\", \"[::]:25\" } }\n"
+			"listener b { address = { \"127.0.0.1:0\", \"127.0.0.1:0\" } }\n"
+			"http = \"0.0.0.0:0\""));
 }
 
 #define SOURCES                                                                                    \
@@ -657,6 +675,7 @@ int main(void)
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
 		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
+		cmocka_unit_test(what_nobody_can_listen_at_twice_is_said),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
