@@ -185,10 +185,20 @@ def test_a_fault_in_the_configuration_leaves_what_runs(bare):
 
 
 def test_a_removal_ends_it_and_keeps_queue_and_configuration(bare):
-    bare.run("dpkg", "-r", "sluice")
+    assert "deliver" not in bare.run("dpkg", "-r", "sluice").stderr
     assert bare.run("pidof", "sluice", check=False).stdout.count(" ") == 0  # the sink
     assert (bare.root / "etc/sluice/sluice.conf").exists() and (bare.root / "var/spool/sluice").is_dir()
     assert not (bare.root / "usr/sbin/sendmail").is_symlink()
+
+
+def test_a_removal_says_how_much_mail_waits(bare):
+    bare.run("dpkg", "-i", "/tmp/newer.deb")
+    start_relay(bare)
+    bare.run("sluice", "dest", "suspend", "[127.0.0.1]:2526")
+    bare.run("/usr/sbin/sendmail", "one@dest.test", user=NOBODY, text="Subject: queued\n\nhello\n")
+    bare.run("sluice", "stop")
+    bare.run("/usr/sbin/sendmail", "two@dest.test", user=NOBODY, text="Subject: left\n\nhello\n")
+    assert "messages that nobody delivers now: 2. The queue stays." in bare.run("dpkg", "-r", "sluice").stderr
 
 
 def test_purging_keeps_the_queue_unless_told_otherwise(bare):
