@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -30,7 +31,8 @@ static const struct command {
 	 cmd_verify},
 	{"suppress", "list|add|forget [ADDRESS]", "recipients that hosts do not know",
 	 cmd_suppress},
-	{"login", "test [--from A] NEXT-HOP", "does a next hop let us in?", cmd_login},
+	{"login", "[--from A] [--test] NEXT-HOP", "get a token for a next hop, or try its login",
+	 cmd_login},
 	{"flow", "list|show|suspend|resume|reset", "show whose mail waits, and suspend it",
 	 cmd_flow},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
@@ -79,15 +81,6 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "sluice";
 }
 
-/* Where one part of the output found no room, the last may have found some. */
-static int check_output(int status)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return status;
-	fputs("sluice: standard output takes not all that is printed\n", stderr);
-	return status == STATUS_DONE ? STATUS_REFUSED : status;
-}
-
 /* Whoever starts us with one of them closed would have the next file or socket take its number, and be sent
  * what is meant for people. These take nothing, and give nothing, as one that is closed. */
 static void close_gaps(void)
@@ -98,6 +91,21 @@ static void close_gaps(void)
 			exit(STATUS_REFUSED);
 }
 
+static int run_command(int argc, char **argv)
+{
+	for (int i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return options_printed(commands[i].run(argc, argv));
+	fprintf(stderr, "sluice: unknown command %s; try sluice --help\n", argv[0]);
+	return STATUS_USAGE;
+}
+
+static int print_help(char *command)
+{
+	char help[] = "--help", *words[] = {command, help, NULL};
+	return run_command(2, words);
+}
+
 int main(int argc, char **argv)
 {
 	close_gaps();
@@ -105,7 +113,7 @@ int main(int argc, char **argv)
 	if (strcmp(called, "sendmail") == 0)
 		return cmd_sendmail(argc, argv);
 	if (strcmp(called, "mailq") == 0)
-		return check_output(cmd_mailq(argc, argv));
+		return options_printed(cmd_mailq(argc, argv));
 	if (strcmp(called, "newaliases") == 0)
 		return cmd_newaliases(argc, argv);
 	if (argc < 2) {
@@ -113,18 +121,18 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	const char *word = argv[1];
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-		print_commands(stdout);
-		return STATUS_DONE;
-	}
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
 		printf("sluice " SLUICE_VERSION "%s\n",
 		       cluster_built() ? "" : ", without its cluster");
-		return STATUS_DONE;
+		return options_printed(STATUS_DONE);
 	}
-	for (int i = 0; i < COMMANDS; i++)
-		if (strcmp(word, commands[i].name) == 0)
-			return check_output(commands[i].run(argc - 1, argv + 1));
-	fprintf(stderr, "sluice: unknown command %s; try sluice --help\n", word);
-	return STATUS_USAGE;
+	bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+		    strcmp(word, "help") == 0;
+	if (help && argc > 2)
+		return print_help(argv[2]);
+	if (help) {
+		print_commands(stdout);
+		return options_printed(STATUS_DONE);
+	}
+	return run_command(argc - 1, argv + 1);
 }

@@ -15,10 +15,19 @@ const char *options_default_conf(void)
 	return file && *file ? file : "/etc/sluice/sluice.conf";
 }
 
+/* Where one part of the output found no room, the last may have found some. */
+int options_printed(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fputs("sluice: standard output takes not all that is printed\n", stderr);
+	return status == STATUS_DONE ? STATUS_REFUSED : status;
+}
+
 static _Noreturn void exit_with_help(const struct options *o)
 {
 	fputs(o->usage, stdout);
-	exit(STATUS_DONE);
+	exit(options_printed(STATUS_DONE));
 }
 
 static _Noreturn void try_help(const struct options *o)

@@ -66,6 +66,9 @@ struct conf *options_conf_to_ask_at(const char *file);
 struct conf *options_conf_with(const struct options *, unsigned with);
 /* With what else the command needs: enum conf_with. */
 
+int options_printed(int status);
+/* The end of all that goes to standard output: the status, or a refusal where not all found room there. */
+
 bool options_said(const char *usage, bool help, bool ok, struct buf *error, int *status);
 /* For commands whose words the relay reads as well: print the usage, where help is wanted, or say what
  * is wrong with them. True: that was all, and *status is what to end with. */

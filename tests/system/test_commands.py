@@ -70,10 +70,16 @@ def test_help_is_printed_anywhere(words):
     assert done.stdout.startswith("usage: sluice") and not done.stderr
 
 
+@pytest.mark.parametrize("words", [["queue"], ["serve"], ["login"]])
+def test_help_is_had_of_a_command(words):
+    assert run("help", *words).stdout == run(*words, "--help").stdout
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "frobnicate",
+        "help frobnicate",
         "serve --unknown",
         "serve more",
         "check more",
@@ -393,7 +399,8 @@ def test_output_that_finds_no_room_is_said(lab):
         stream.write("myhostname = a.example.org\n" + "".join(f"setting_{n} = none\n" for n in range(1000)))
     config = ["-c", relay.config_path]
     with open("/dev/full", "wb") as full:
-        for words in (["queue", "show", one, *config], ["config", *config], ["import-postfix", path], ["check", *config]):
+        for words in (["queue", "show", one, *config], ["config", *config], ["import-postfix", path], ["check", *config],
+                      ["--version"], ["help"], ["serve", "--help"], ["queue", "--help"], ["help", "trace"]):
             done = subprocess.run([binary(), *words], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
             assert done.returncode == REFUSED and b"sluice: standard output takes not all" in done.stderr, words
         done = subprocess.run([binary(), "queue", "delete", one, *config], stdout=full, timeout=60, check=False)
