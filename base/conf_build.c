@@ -275,7 +275,9 @@ static char *own_name(const struct conf *c)
 	char name[256] = "localhost";
 	if (!*c->hostname)
 		gethostname(name, sizeof name - 1);
-	return mem_strdup(*c->hostname ? c->hostname : name);
+	char *own = mem_strdup(*c->hostname ? c->hostname : name);
+	conf_value_keep_name(&own);
+	return own;
 }
 
 struct conf *conf_build(const struct conf_file *from, const char *file, struct conf_lines *lines,

@@ -193,6 +193,12 @@ static void check_global(struct check *c)
 	if (*f->hostname && !conf_host_good(f->hostname))
 		FAULT(c, &f->hostname, -1, 1, "hostname \"%s\" is not the name of a host",
 		      f->hostname);
+	/* The defaults are those of no machine. */
+	if (*f->file && !*f->hostname && !conf_host_good(f->own_name))
+		FAULT(c, &f->hostname, -1, 1,
+		      "hostname is not set, and the machine's own name \"%s\" is not the name of a "
+		      "host",
+		      f->own_name);
 	if (strcmp(f->log, "stderr") != 0 && strcmp(f->log, "syslog") != 0 &&
 	    strncmp(f->log, "syslog:/", 8) != 0 && f->log[0] != '/')
 		FAULT(c, &f->log, -1, 1,

@@ -26,7 +26,7 @@
 #define CONF_GLOBAL(P)                                                                             \
 	P(text, hostname, "", 0, 255, RELOAD, "",                                                  \
 	  "The name in the greeting, in EHLO, in Received fields and in bounces. Empty: the "      \
-	  "machine's own name.")                                                                   \
+	  "machine's own name, which must be that of a host, too.")                                \
 	P(text, spool, "/var/spool/sluice", 1, 4000, RESTART, "",                                  \
 	  "The folder that holds the queue and the control socket. Created when missing.")         \
 	P(text, user, "sluice", 0, 64, RESTART, "",                                                \

@@ -12,6 +12,13 @@
 
 static char path[64];
 static struct buf errors;
+static const char *machine = "relay.test";
+
+int gethostname(char *name, size_t size)
+{
+	snprintf(name, size, "%s", machine);
+	return 0;
+}
 
 static int start(void **state)
 {
@@ -244,6 +251,30 @@ static void wrong_values_are_said_with_their_line(void **state)
 	wrong("masquerade_exceptions = { \"root\",\n \"root@a.test\" }", 2, "is not a local part");
 	wrong("masquerade_exceptions = { \"\" }", 1, "\"\" is not a local part");
 	wrong("masquerade_exceptions = { \"a b\" }", 1, "\"a b\" is not a local part");
+}
+
+static void without_a_hostname_it_is_the_machine_s_if_that_is_one(void **state)
+{
+	(void)state;
+	static const char *const names[][2] = {{"relay.test.", "relay.test"},
+					       {"b\xc3\xbc"
+						"cher.test",
+						"xn--bcher-kva.test"},
+					       {"a_b", "a_b"}};
+	static const char *const none[] = {"(none)", "a b", "a..b", "-a", "a\r\nb", ""};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		machine = names[i][0];
+		struct conf *c = good("workers = 1");
+		assert_string_equal(c->own_name, names[i][1]);
+		conf_unref(c);
+	}
+	for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+		machine = none[i];
+		wrong("workers = 1", 1, "hostname is not set, and the machine's own name \"");
+		conf_unref(good("hostname = relay.test"));
+		conf_unref(conf_defaults());
+	}
+	machine = "relay.test";
 }
 
 static void a_local_part_is_kept_as_that_of_an_address_is(void **state)
@@ -671,6 +702,7 @@ int main(void)
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
 		cmocka_unit_test(a_percentage_may_have_its_sign),
 		cmocka_unit_test(wrong_values_are_said_with_their_line),
+		cmocka_unit_test(without_a_hostname_it_is_the_machine_s_if_that_is_one),
 		cmocka_unit_test(a_local_part_is_kept_as_that_of_an_address_is),
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
