@@ -6,9 +6,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, NULL_MAJOR = 1, NULL_MINOR = 3 };
 
 bool file_read(int fd, size_t most, struct buf *to)
 {
@@ -27,11 +28,12 @@ bool file_read(int fd, size_t most, struct buf *to)
 	}
 }
 
-/* The descriptor would say that there is nothing to read yet, and never that there will be nothing. */
-static bool is_pipe(int fd)
+/* A pipe would say that there is nothing to read yet, and never that there will be nothing; a device may never end. */
+static bool has_no_end(int fd)
 {
 	struct stat st;
-	if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+	if (fstat(fd, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && st.st_rdev == makedev(NULL_MAJOR, NULL_MINOR)))
 		return false;
 	errno = EINVAL;
 	return true;
@@ -40,7 +42,7 @@ static bool is_pipe(int fd)
 FILE *file_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	FILE *from = fd >= 0 && !is_pipe(fd) ? fdopen(fd, "r") : NULL;
+	FILE *from = fd >= 0 && !has_no_end(fd) ? fdopen(fd, "r") : NULL;
 	int saved = errno;
 	if (fd >= 0 && !from)
 		close(fd);

@@ -14,7 +14,8 @@
 #include <stdio.h>
 
 FILE *file_open(const char *path);
-/* To read it. NULL: errno; a named pipe is not waited for until somebody writes to it: EINVAL. */
+/* To read it. NULL: errno; EINVAL for a named pipe, to which nobody may ever write, and for devices but /dev/null, which may
+ * never end. */
 
 bool file_read(int fd, size_t most, struct buf *to);
 /* Append all that is left of the file. More than `most` bytes: EFBIG, with some of them appended. */

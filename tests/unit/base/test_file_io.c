@@ -56,11 +56,24 @@ static void what_can_not_be_written(void **state)
 	close(ends[0]);
 }
 
+static void what_has_no_end_is_not_opened(void **state)
+{
+	(void)state;
+	errno = 0;
+	assert_null(file_open("/dev/zero"));
+	assert_int_equal(errno, EINVAL);
+	FILE *nothing = file_open("/dev/null");
+	assert_non_null(nothing);
+	assert_int_equal(fgetc(nothing), EOF);
+	fclose(nothing);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(what_can_not_be_written),
+		cmocka_unit_test(what_has_no_end_is_not_opened),
 	};
 	return RUN(tests);
 }
