@@ -123,8 +123,18 @@ static bool may_give_folder(const struct privileges *p, const char *path)
 	return privileges_may_touch(p, path) || (is_roots(path, true) && named_by_root(path, true));
 }
 
+/* Root may have no right to open it then. */
+static bool is_user_s(const struct privileges *p, const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == p->uid &&
+	       st.st_gid == p->gid;
+}
+
 static bool own_folder(const struct privileges *p, const char *path, struct buf *error)
 {
+	if (is_user_s(p, path))
+		return true;
 	if (mkdir(path, 0750) != 0 && errno != EEXIST)
 		return put_errno(error, "cannot make", path);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -177,22 +177,32 @@ static int pool_threads(void)
 	return n < POOL_THREADS_MAX ? n : POOL_THREADS_MAX;
 }
 
-static void join_cluster(struct server *s)
+/* What was kept is the user's, and root may have no right to it: without CAP_DAC_OVERRIDE, as in a container. */
+static bool recall_as_user(struct server *s, const struct privileges *p, struct buf *orders,
+			   struct buf *error)
+{
+	if (!privileges_lend(p, error))
+		return false;
+	recall_learnt(s);
+	if (*s->conf->cluster.redis)
+		kept_file_read(&kept_cluster, s->conf->spool, orders);
+	return privileges_return(p, error);
+}
+
+static void join_cluster(struct server *s, const char *orders)
 {
 	struct cluster_edges edges = {.dns = dns_loop(s->dns),
 				      .qmgr = qmgr_loop(s->qmgr),
 				      .main = s->loop,
 				      .limiter = limiter_loop(s->limiter),
 				      .watcher = http_loop(s->http)};
-	struct buf text = {0};
 	s->cluster = cluster_new(s->conf, SLUICE_VERSION, &edges);
 	if (!s->cluster)
 		return;
 	limiter_share(s->limiter, to_cluster, s);
 	if (s->smtpd)
 		limiter_share_clients(s->limiter, smtpd_clients(s->smtpd));
-	cluster_recall(s->cluster, read_kept(s, &kept_cluster, &text));
-	buf_fini(&text);
+	cluster_recall(s->cluster, orders);
 }
 
 static bool relay_answers(const char *folder)
@@ -217,6 +227,39 @@ static void wait_for_order(const char *folder)
 		told = true;
 		usleep(ORDER_LOOK_MS * 1000);
 	}
+}
+
+static bool wire_parts(struct server *s, const struct privileges *p, struct buf *error)
+{
+	struct conf *c = s->conf;
+	struct buf orders = {0};
+	struct qmgr_edges edges = {.to_spool = to_spool,
+				   .to_dns = to_dns,
+				   .to_sts = to_sts,
+				   .reports = tlsrpt_loop(s->tlsrpt),
+				   .to_worker = to_worker,
+				   .to_main = to_main,
+				   .report = store_report,
+				   .to_events = to_events,
+				   .to_cluster = *c->cluster.redis ? to_cluster : NULL,
+				   .context = s,
+				   .workers = smtpc_workers(s->smtpc)};
+	qmgr_wire(s->qmgr, &edges);
+	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
+	s->limiter = limiter_new(c, s->loop);
+	s->events = events_new(c);
+	if (!recall_as_user(s, p, &orders, error))
+		return false;
+	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
+	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
+	struct http_asks http_asks = {s->spool, s->qmgr, s->maildrop};
+	s->http = http_new(c, &http_asks, s->started_ms);
+	limiter_watch(s->limiter, s->loop);
+	limiter_watch(s->limiter, http_loop(s->http));
+	node_watch(s->node, http_loop(s->http));
+	join_cluster(s, buf_cstr(&orders));
+	buf_fini(&orders);
+	return s->smtpd && http_move(s->http, c, error);
 }
 
 /* The queue belongs to the user, ports and keys to root. */
@@ -249,48 +292,24 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
-	if (!s->control || !privileges_return(p, error))
-		return false;
-	struct qmgr_edges edges = {.to_spool = to_spool,
-				   .to_dns = to_dns,
-				   .to_sts = to_sts,
-				   .reports = tlsrpt_loop(s->tlsrpt),
-				   .to_worker = to_worker,
-				   .to_main = to_main,
-				   .report = store_report,
-				   .to_events = to_events,
-				   .to_cluster = *c->cluster.redis ? to_cluster : NULL,
-				   .context = s,
-				   .workers = smtpc_workers(s->smtpc)};
-	qmgr_wire(s->qmgr, &edges);
-	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
-	s->limiter = limiter_new(c, s->loop);
-	s->events = events_new(c);
-	recall_learnt(s);
-	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
-	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
-	struct http_asks http_asks = {s->spool, s->qmgr, s->maildrop};
-	s->http = http_new(c, &http_asks, s->started_ms);
-	limiter_watch(s->limiter, s->loop);
-	limiter_watch(s->limiter, http_loop(s->http));
-	node_watch(s->node, http_loop(s->http));
-	join_cluster(s);
-	return s->smtpd && http_move(s->http, c, error);
+	return s->control && privileges_return(p, error) && wire_parts(s, p, error);
 }
 
+/* With the user's rights also where root has none, as to a file that is the user's, without CAP_DAC_OVERRIDE. */
 static bool start_log(const struct conf *c, const struct privileges *p, struct buf *error)
 {
 	enum log_format format = (enum log_format)c->log_format;
 	enum log_level level = (enum log_level)c->log_level;
+	struct buf unused = {0};
 	if (c->log[0] != '/')
 		return log_open(c->log, format, level, error);
-	if (!privileges_may_touch(p, c->log))
-		return privileges_lend(p, error) && log_open(c->log, format, level, error) &&
-		       privileges_return(p, error);
-	if (!log_open(c->log, format, level, error))
-		return false;
-	privileges_own_file(p, c->log);
-	return true;
+	bool opened =
+		privileges_may_touch(p, c->log) && log_open(c->log, format, level, &unused);
+	buf_fini(&unused);
+	if (opened)
+		privileges_own_file(p, c->log);
+	return opened || (privileges_lend(p, error) && log_open(c->log, format, level, error) &&
+			  privileges_return(p, error));
 }
 
 static bool become_user(struct server *s, struct buf *error)

@@ -100,6 +100,20 @@ def test_a_spool_that_is_missing_is_made_and_the_user_s(prepare, owner, mode):
     assert os.stat(relay.spool).st_uid == pwd.getpwnam("daemon").pw_uid
 
 
+def test_a_root_without_rights_over_files_keeps_what_was_learnt(prepare, monkeypatch):
+    """As in a container: of the folder of the queue, which is the user's, it may read nothing."""
+    relay = prepare("root", 0o755)
+    relay.spool = relay.config.settings["spool"] = os.path.join(relay.folder, "logs", "spool")
+    relay.write_config()
+    monkeypatch.setenv("SLUICE_WRAPPER", "setpriv --bounding-set=-dac_override,-dac_read_search")
+    relay.start()
+    relay.command("user", "suspend", "thief")
+    relay.stop()
+    relay.start()
+    assert "suspended" in relay.command("user", "list", "thief").stdout
+    assert not [line for name in ("destdb", "suspended", "suppressed", "events") for line in relay.events(name)]
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o1777])
 def test_a_spool_of_root_s_is_given_to_the_user(prepare, mode):
     relay = prepare("root", mode)
