@@ -51,6 +51,19 @@ static void let_others_in(int spool, int drop)
 			  "error", strerror(errno), NULL);
 }
 
+/* Whoever may write to it puts another queue in the place of this one. In a folder as /tmp nobody can. */
+static void keep_others_out(int spool, const char *path)
+{
+	struct stat st;
+	if (fstat(spool, &st) != 0 || !(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX))
+		return;
+	bool ok = fchmod(spool, st.st_mode & 07777 & ~(mode_t)S_IWOTH) == 0;
+	log_event(LOG_LEVEL_WARNING, "maildrop", "reason",
+		  log_text("every user could write to the folder of the queue, %s; %s", path,
+			   ok ? "that right is taken away" : "its mode cannot be set"),
+		  "error", ok ? NULL : strerror(errno), NULL);
+}
+
 bool maildrop_folder_open(struct maildrop_folder *f, const char *path, struct buf *error)
 {
 	int spool = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,6 +80,7 @@ bool maildrop_folder_open(struct maildrop_folder *f, const char *path, struct bu
 		put_errno(path, "quarantine", error);
 	if (ok)
 		let_others_in(spool, f->drop);
+	keep_others_out(spool, path);
 	close(spool);
 	return ok;
 }

@@ -25,7 +25,7 @@ struct maildrop_folder {
 
 bool maildrop_folder_open(struct maildrop_folder *, const char *spool, struct buf *error);
 /* A maildrop that is made here gets its mode, and the spool's folder the right to pass through it;
- * what an operator has made of them stays. */
+ * what an operator has made of them stays, but for a spool that every user may write to. */
 
 void maildrop_folder_close(struct maildrop_folder *);
 

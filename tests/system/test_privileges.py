@@ -114,6 +114,19 @@ def test_a_root_without_rights_over_files_keeps_what_was_learnt(prepare, monkeyp
     assert not [line for name in ("destdb", "suspended", "suppressed", "events") for line in relay.events(name)]
 
 
+@pytest.mark.parametrize("mode, wanted", [(0o777, 0o775), (0o755, 0o755), (0o1777, 0o1777)])
+def test_a_spool_is_no_folder_for_every_user(prepare, mode, wanted):
+    relay = prepare("root", 0o755)
+    relay.spool = relay.config.settings["spool"] = os.path.join(relay.folder, "logs", "spool")
+    relay.write_config()
+    os.mkdir(relay.spool)
+    os.chmod(relay.spool, mode)
+    relay.start()
+    assert stat.S_IMODE(os.stat(relay.spool).st_mode) == wanted
+    assert [f"every user could write to the folder of the queue, {relay.spool}; that right is taken away" == event["reason"]
+            for event in relay.events("maildrop")] == ([True] if mode != wanted else [])
+
+
 @pytest.mark.parametrize("mode", [0o755, 0o1777])
 def test_a_spool_of_root_s_is_given_to_the_user(prepare, mode):
     relay = prepare("root", mode)
