@@ -638,6 +638,8 @@ static void check_events(struct check *c)
 static void check_flow(struct check *c, struct conf_flow *w)
 {
 	const struct conf *f = c->conf;
+	if (!*w->title)
+		FAULT(c, w, -1, w->line, "a flow must have a name");
 	for (const struct conf_flow *o = f->flow; o < w; o++)
 		if (strcmp(o->title, w->title) == 0)
 			FAULT(c, w, -1, w->line, "flow \"%s\" is already there, in line %d",

@@ -229,6 +229,7 @@ static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 		take_setting(&b, cfg, &s->row[i]);
 	if (kind == CONF_KIND_TRANSPORT) {
 		cfg_opt_t *like = cfg_getopt(cfg, "like");
+		check_once(like, "like", 1);
 		b.like = mem_strdup(cfg_opt_getnstr(like, 0));
 		b.like_line = line_of(like, 0);
 	}

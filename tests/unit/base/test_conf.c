@@ -312,6 +312,9 @@ static void sections_that_do_not_fit_together_are_said_with_their_line(void **st
 	(void)state;
 	wrong("listener a { }\n\nlistener a { }\n", 3, "already there, in line 1");
 	wrong("queue { }\nqueue { }\n", 2, "already there");
+	wrong("transport a {\n like = smtp\n like = smtp }\n", 3,
+	      "like is already there, in line 2");
+	wrong("\nflow \"\" { }\n", 2, "a flow must have a name");
 	wrong("flow a { weight = 2 } flow a { rate = \"2/s\" }\n", 1,
 	      "flow \"a\" is already there, in line 1");
 	/* Those that stand for something in the parser, and others. */
