@@ -20,15 +20,28 @@ int cares_init(ares_channel *ares, struct ares_options *options, int mask)
 
 enum { SERVER_TEXT_MAX = 64 }; /* "[", the longest IPv6 address, "]:65535", a comma and NUL */
 
+/* In hexadecimal throughout: c-ares takes no IPv6 address that ends as an IPv4 one. */
+static void write_ipv6(const union address *a, char text[SERVER_TEXT_MAX])
+{
+	const unsigned char *b = a->in6.sin6_addr.s6_addr;
+	size_t len = 0;
+	for (int i = 0; i < 16; i += 2)
+		len += (size_t)snprintf(text + len, SERVER_TEXT_MAX - len, "%s%x", i > 0 ? ":" : "",
+					(unsigned)b[i] << 8 | b[i + 1]);
+}
+
 int cares_use_servers(ares_channel ares, const union address *server, int n)
 {
 	char list[CARES_SERVERS_MAX * SERVER_TEXT_MAX] = "", where[ADDRESS_WHERE_MAX];
+	char ipv6[SERVER_TEXT_MAX];
 	size_t len = 0;
 	assert(n > 0 && n <= CARES_SERVERS_MAX);
 	for (int i = 0; i < n; i++) {
 		bool v6 = server[i].sa.sa_family == AF_INET6;
-		int got = snprintf(list + len, sizeof list - len, "%s%s%s%s:%d", i > 0 ? "," : "",
-				   v6 ? "[" : "", address_where(&server[i], where), v6 ? "]" : "",
+		if (v6)
+			write_ipv6(&server[i], ipv6);
+		int got = snprintf(list + len, sizeof list - len, v6 ? "%s[%s]:%d" : "%s%s:%d",
+				   i > 0 ? "," : "", v6 ? ipv6 : address_where(&server[i], where),
 				   address_port(&server[i]));
 		assert(got > 0 && (size_t)got < sizeof list - len);
 		len += (size_t)got;

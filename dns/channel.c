@@ -101,6 +101,7 @@ static void on_tick(void *owner)
 static void add_address(struct channel *c, const union address *a)
 {
 	c->server[c->nserver] = *a;
+	address_unmask(&c->server[c->nserver]);
 	address_set_port(&c->server[c->nserver++], c->port);
 }
 

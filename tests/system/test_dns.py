@@ -68,6 +68,17 @@ class World:
 HOSTS = f"\na A {A}\nb A {B}\nc A {C}"
 
 
+def test_a_name_server_may_be_an_ipv4_address_in_the_disguise_of_ipv6(lab):
+    """The library of the resolver takes no IPv6 address that ends as an IPv4 one: nobody was asked, and all mail waited."""
+    world = World(lab, "@ MX 10 a" + HOSTS)
+    world.relay.stop()
+    world.relay.config.dns["server"] = [f"::ffff:{world.nsd.address}"]
+    world.relay.write_config()
+    world.relay.start()
+    world.send("to@dest.test")
+    world.sinks[A].wait_messages(1)
+
+
 def test_the_most_preferred_host_gets_the_mail(lab):
     world = World(lab, "@ MX 20 b\n@ MX 10 a\n@ MX 30 c" + HOSTS, (A, B, C))
     world.send("to@dest.test", times=20)
