@@ -144,7 +144,10 @@ bool address_parse_with_port(const char *text, union address *a)
 	memcpy(host, text, len);
 	host[len] = '\0';
 	/* "::1:25" could be an address without a port as well. */
-	return bracketed == (strchr(host, ':') != NULL) && address_parse(host, atoi(colon + 1), a);
+	if (bracketed != (strchr(host, ':') != NULL) || !address_parse(host, atoi(colon + 1), a))
+		return false;
+	address_unmask(a);
+	return true;
 }
 
 int address_parse_sources(const char *text, union address source[2])
@@ -159,6 +162,7 @@ int address_parse_sources(const char *text, union address source[2])
 		one[len] = '\0';
 		if (!address_parse(one, 0, &source[n]))
 			return -1;
+		address_unmask(&source[n]);
 		if (n == 1 && source[0].sa.sa_family == source[1].sa.sa_family)
 			return -1;
 		n++;
@@ -173,5 +177,6 @@ void address_unmask(union address *a)
 		return;
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = a->in6.sin6_port};
 	memcpy(&in.sin_addr, a->in6.sin6_addr.s6_addr + 12, 4);
+	memset(a, 0, sizeof *a); /* addresses are compared byte by byte */
 	a->in = in;
 }

@@ -46,13 +46,14 @@ bool address_is_unspecified(const union address *);
 void address_set_port(union address *, int port); /* a Unix socket has none */
 
 bool address_parse_with_port(const char *text, union address *);
-/* "192.0.2.1:25" or "[2001:db8::1]:25"; port 0 is allowed: any that is free. */
+/* "192.0.2.1:25" or "[2001:db8::1]:25"; port 0 is allowed: any that is free. [::ffff:192.0.2.1]:25 is the former: an IPv6 socket
+ * that takes no IPv4 can't be bound to it. */
 
 void address_unmask(union address *);
 /* An IPv4 address in the disguise of IPv6 (::ffff:192.0.2.1) becomes itself; others stay. */
 
 int address_parse_sources(const char *text, union address source[2]);
-/* "192.0.2.1, 2001:db8::1": how many there are, of different families; 0 for an empty text, -1 for
+/* "192.0.2.1, 2001:db8::1": how many there are, of different families, none in disguise; 0 for an empty text, -1 for
  * anything else. */
 
 #endif

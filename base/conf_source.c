@@ -79,7 +79,9 @@ static void take_address(struct check *c, struct conf_source *s, int i)
 	union address a;
 	const char *text = s->address.item[i];
 	const struct conf_source *other;
-	if (!address_parse(text, 0, &a))
+	bool good = address_parse(text, 0, &a);
+	address_unmask(&a);
+	if (!good)
 		FAULT(c, &s->address, i, s->line, "source \"%s\": \"%s\" is no IP address",
 		      s->title, text);
 	else if ((other = who_has(c->conf, s, &a)) != NULL)

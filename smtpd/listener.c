@@ -41,7 +41,9 @@ bool listener_parse(const char *text, union address *a)
 	}
 	memcpy(host, text, len);
 	host[len] = '\0';
-	return address_parse(len > 0 ? host : "0.0.0.0", (int)port, a);
+	bool good = address_parse(len > 0 ? host : "0.0.0.0", (int)port, a);
+	address_unmask(a);
+	return good;
 }
 
 static int set_option(int fd, int level, int option)

@@ -376,6 +376,8 @@ static void what_nobody_can_listen_at_twice_is_said(void **state)
 	      "listener \"a\" has [::]:25 already, in line 1");
 	wrong("listener a { address = { \"0.0.0.0:25\" } }\nhttp = \"127.0.0.1:25\"", 2,
 	      "http 127.0.0.1:25: listener \"a\" has 0.0.0.0:25 already, in line 1");
+	wrong("listener a { address = {\n \"127.0.0.1:25\",\n \"[::ffff:127.0.0.1]:25\" } }\n", 3,
+	      "listener \"a\" has 127.0.0.1:25 already, in line 1");
 	wrong("\nlistener a { address = { \"127.0.0.1:8025\" } }\n", 2,
 	      "http 127.0.0.1:8025: listener \"a\" has 127.0.0.1:8025 already, in line 2");
 	conf_unref(good("listener a { address = { \"0.0.0.0:25\", \"[::]:25\" } }\n"
@@ -392,6 +394,8 @@ static void a_source_has_addresses_that_no_other_has(void **state)
 	(void)state;
 	wrong("source a { }\n", 1, "source \"a\" has no address");
 	wrong("source \"a b\" { address = { \"192.0.2.10\" } }\n", 1, "a name has letters, digits");
+	wrong("source a { address = { \"192.0.2.10\",\n \"::ffff:192.0.2.11\" } }\n", 2,
+	      "one address for IPv4, and one for IPv6; ::ffff:192.0.2.11 is another");
 	wrong("source a { address = {\n \"192.0.2.10\",\n \"eth0\" } }\n", 3,
 	      "\"eth0\" is no IP address");
 	wrong("source a { address = { \"192.0.2.10\",\n \"192.0.2.10\" } }\n", 2,

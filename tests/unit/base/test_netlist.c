@@ -123,6 +123,14 @@ static void an_address_is_read_with_its_port(void **state)
 	assert_true(address_parse_with_port("[2001:db8::1]:25", &a));
 	assert_string_equal(address_text(&a, text), "2001:db8::1");
 	assert_int_equal(address_port(&a), 25);
+	/* An IPv6 socket that takes no IPv4 can't be bound to what stands for one. */
+	assert_true(address_parse_with_port("[::ffff:192.0.2.1]:25", &a));
+	assert_string_equal(address_text(&a, text), "192.0.2.1");
+	assert_int_equal(address_port(&a), 25);
+	union address source[2];
+	assert_int_equal(address_parse_sources("::ffff:192.0.2.1, 2001:db8::1", source), 2);
+	assert_string_equal(address_text(&source[0], text), "192.0.2.1");
+	assert_int_equal(address_parse_sources("::ffff:192.0.2.1, 192.0.2.2", source), -1);
 	static const char *const bad[] = {
 		"127.0.0.1", "127.0.0.1:",     "127.0.0.1:99999", "::1:25", "[::1]", ":25",
 		"a:25",	     "[127.0.0.1]:25", "127.0.0.1:-1",	  "",	    "[]:25"};
