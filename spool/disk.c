@@ -147,6 +147,12 @@ int64_t disk_free_files(int fd)
 	return (int64_t)v.f_favail;
 }
 
+bool disk_has_links(int folder)
+{
+	struct stat st;
+	return fstat(folder, &st) != 0 || st.st_nlink > 0;
+}
+
 void disk_salt(void *to, size_t len)
 {
 	if (getrandom(to, len, 0) != (ssize_t)len)

@@ -12,6 +12,7 @@
 #define SPOOL_DISK_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -43,6 +44,7 @@ int disk_start_writeback(int fd, uint64_t offset, uint64_t len);
 int disk_size(int fd, uint64_t *bytes, int64_t *changed_ms);
 int64_t disk_free_bytes(int fd); /* of its file system */
 int64_t disk_free_files(int fd); /* how many more it can have; -1 where it sets no limit */
+bool disk_has_links(int folder); /* not where it was removed; nor on file systems that count none */
 
 void disk_salt(void *to, size_t len); /* random bytes; zeros when there are none to be had */
 

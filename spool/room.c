@@ -20,6 +20,9 @@ void room_look(struct spool *s)
 	if (r->looked_ms && s->loop->now_ms - r->looked_ms < LOOK_MS)
 		return;
 	r->looked_ms = s->loop->now_ms;
+	bool links = disk_has_links(s->journal.folder);
+	r->linked |= links;
+	r->gone = r->linked && !links;
 	int64_t bytes = disk_free_bytes(s->folder);
 	r->low = bytes >= 0 && bytes < s->conf->queue_minfree;
 	if (bytes >= 0)
@@ -28,7 +31,8 @@ void room_look(struct spool *s)
 
 bool room_for_mail(const struct spool *s)
 {
-	return !s->room.low && !s->room.commits_failed && !journal_reserve_error(&s->journal);
+	return !s->room.low && !s->room.gone && !s->room.commits_failed &&
+	       !journal_reserve_error(&s->journal);
 }
 
 static bool means_full(int error)
@@ -45,6 +49,8 @@ static int error_of_full(const struct spool *s)
 static int error_of_failing(const struct spool *s)
 {
 	int error = journal_reserve_error(&s->journal);
+	if (s->room.gone)
+		return ENOENT;
 	return s->room.commits_failed ? s->room.commits_failed : means_full(error) ? 0 : error;
 }
 

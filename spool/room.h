@@ -4,6 +4,7 @@
  *	commits that fail --------> failing ----+
  *
  * A disk that refuses for another reason than room is not full: who reads that it is looks for the wrong thing.
+ * A queue that somebody has removed takes all that is written to it, and loses it at the stop: it is failing.
  *
  * OWNERSHIP  Embedded in struct spool.
  * THREAD     spool.
@@ -19,6 +20,7 @@ struct spool;
 
 struct room {
 	bool low;	   /* less than queue_minfree */
+	bool linked, gone; /* was log/ in a folder, and is it no more? */
 	int64_t looked_ms; /* steady clock: when that was last looked at; 0: never */
 	int full, failing; /* as told last: 0, or the errno of it */
 	int commits_failed; /* errno of the last attempt to get a working segment; 0: it did not fail */

@@ -4,6 +4,7 @@
 import errno
 import http.client
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -245,3 +246,15 @@ def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
         client.send_mail("from@sender.test", ["to@dest.test"], TEXT, 250)
     assert relay.wait_event("not_stored")["error"] == os.strerror(errno.ENOSPC)
     relay.wait_event("done")
+
+
+def test_a_queue_that_was_removed_takes_no_mail(lab):
+    """Its files took all that was written to them, and were gone with the relay."""
+    relay = lab.relay(Config().route_all_to(free_port()))
+    assert relay.send().code == 250
+    shutil.rmtree(os.path.join(relay.spool, "log"))
+    event = relay.wait_event("condition", name="disk_failing", state="on")
+    assert event["reason"] == os.strerror(errno.ENOENT)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 452)

@@ -346,6 +346,12 @@ int64_t disk_free_files(int fd)
 	return -1;
 }
 
+bool disk_has_links(int folder)
+{
+	(void)folder;
+	return true;
+}
+
 void disk_salt(void *to, size_t len)
 {
 	uint64_t salt = chance_next(&disk->chance);
