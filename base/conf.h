@@ -284,7 +284,7 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
  * commands are run by users who may read neither. Without tables, tables is NULL. */
 
 void conf_text_faults(const char *text, struct conf_faults *);
-/* What is wrong with a configuration that says this. The files that it names are not looked at. */
+/* Of a configuration that says this. The files that it names are not looked at. */
 
 struct conf *conf_read_to_ask(const char *file, struct buf *errors);
 /* The settings alone, to ask the relay that runs with them, or with what they were before: with faults in

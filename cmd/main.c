@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 		       cluster_built() ? "" : ", without its cluster");
 		return options_printed(STATUS_DONE);
 	}
-	bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-		    strcmp(word, "help") == 0;
+	bool help =
+		strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 	if (help && argc > 2)
 		return print_help(argv[2]);
 	if (help) {

@@ -552,7 +552,7 @@ static void keep_faults(struct conf_faults *faults, struct conf_faults *left)
 	*left = (struct conf_faults){0};
 }
 
-/* It goes where that leaves fewer faults, and they are those from then on. */
+/* The setting goes where that leaves fewer faults, and they are those from then on. */
 static void leave_out_faulty(struct job *j, int i, struct conf_faults *faults)
 {
 	const struct import *m = &imports[i];
@@ -573,7 +573,7 @@ static void leave_out_faulty(struct job *j, int i, struct conf_faults *faults)
 	buf_fini(&without);
 }
 
-/* What `check` would refuse of all this together: first of what main.cf says, then of Postfix's defaults. */
+/* Of all this together `check` refuses some: first what main.cf says goes, then Postfix's defaults. */
 static void leave_out_faults(struct job *j)
 {
 	struct conf_faults faults = {0};

@@ -177,7 +177,7 @@ static int pool_threads(void)
 	return n < POOL_THREADS_MAX ? n : POOL_THREADS_MAX;
 }
 
-/* What was kept is the user's, and root may have no right to it: without CAP_DAC_OVERRIDE, as in a container. */
+/* Root may have no right to what was kept, which is the user's: without CAP_DAC_OVERRIDE, as in a container. */
 static bool recall_as_user(struct server *s, const struct privileges *p, struct buf *orders,
 			   struct buf *error)
 {
@@ -303,8 +303,7 @@ static bool start_log(const struct conf *c, const struct privileges *p, struct b
 	struct buf unused = {0};
 	if (c->log[0] != '/')
 		return log_open(c->log, format, level, error);
-	bool opened =
-		privileges_may_touch(p, c->log) && log_open(c->log, format, level, &unused);
+	bool opened = privileges_may_touch(p, c->log) && log_open(c->log, format, level, &unused);
 	buf_fini(&unused);
 	if (opened)
 		privileges_own_file(p, c->log);
