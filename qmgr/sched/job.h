@@ -49,8 +49,10 @@ struct job {
 	int64_t concurrency;	 /* places that its entries have, and connections opened for it */
 	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots. See pool.h */
 	int size;			/* class of its number of entries, see shelf.h */
-	struct list parked;		/* struct queue: would grow for it, see dispatch.h */
-	struct list in_parked;		/* transport->parked, while there are any */
+	int leads[QUEUE_STATES]; /* shelves on which it is first, by the states of their queues */
+	struct heap_item in_size[QUEUE_STATES]; /* those of its class, while it leads any */
+	struct list parked;    /* struct queue: would grow for it, see dispatch.h */
+	struct list in_parked; /* transport->parked, while there are any */
 };
 
 struct peer {

@@ -12,18 +12,19 @@ struct shelf {
 	struct backlog *backlog;
 	struct shelf *next;
 	int size;
-	struct heap peers; /* by age */
-	struct heap_item in_sizes;
+	struct heap peers;  /* by rank */
+	struct job *leader; /* of the first of them, while the backlog stands for its queue */
 };
 
-/* Those of one class that stand for their queues, by the states of these. */
+/* Those that lead shelves of one class, by the states of the queues that these stand for. */
 struct shelf_size {
 	int size;
 	struct shelf_size *next;
-	struct heap shelves[QUEUE_STATES]; /* struct shelf, by their oldest */
+	struct heap leaders[QUEUE_STATES]; /* struct job, by rank */
 };
 
-enum { CANDIDATE_MS = 1000, SIZE_CLASSES = 200 };
+/* Of a class that no job fits, so many are looked at: each selection may look. */
+enum { CANDIDATE_MS = 1000, SIZE_CLASSES = 200, LOOKED_AT_MAX = 64 };
 
 /* 1 to 16 each by itself; above, eight classes to the octave. */
 static int size_class(int64_t entries)
@@ -59,10 +60,10 @@ static void free_size_if_unused(struct claim *c, int size)
 	struct shelf_size **at = where_size_is(c, size), *s = *at;
 	assert(s && s->size == size);
 	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
-		if (s->shelves[state].n > 0)
+		if (s->leaders[state].n > 0)
 			return;
 	for (int state = QUEUE_PLACED; state < QUEUE_STATES; state++)
-		heap_fini(&s->shelves[state]);
+		heap_fini(&s->leaders[state]);
 	*at = s->next;
 	free(s);
 }
@@ -89,26 +90,43 @@ static void shelf_free(struct shelf *shelf)
 	while (*at != shelf)
 		at = &(*at)->next;
 	*at = shelf->next;
-	assert(!heap_has(&shelf->in_sizes));
+	assert(!shelf->leader);
 	heap_fini(&shelf->peers);
 	free(shelf);
 }
 
-static void enter_size(struct shelf *shelf)
+static struct heap_key rank_of(const struct job *job)
 {
-	struct shelf_size *s = size_get(shelf->backlog->claim, shelf->size);
-	heap_put(&s->shelves[shelf->backlog->queue->state], &shelf->in_sizes,
-		 heap_first_key(&shelf->peers));
+	return (struct heap_key){.first = work_rank(job->work)};
 }
 
 static void leave_size(struct shelf *shelf)
 {
 	struct claim *c = shelf->backlog->claim;
-	if (!heap_has(&shelf->in_sizes))
+	enum queue_state state = shelf->backlog->queue->state;
+	struct job *job = shelf->leader;
+	if (!job)
 		return;
-	heap_remove(&size_get(c, shelf->size)->shelves[shelf->backlog->queue->state],
-		    &shelf->in_sizes);
+	shelf->leader = NULL;
+	assert(job->leads[state] > 0);
+	if (--job->leads[state] > 0)
+		return;
+	heap_remove(&size_get(c, shelf->size)->leaders[state], &job->in_size[state]);
 	free_size_if_unused(c, shelf->size);
+}
+
+static void enter_size(struct shelf *shelf)
+{
+	struct claim *c = shelf->backlog->claim;
+	enum queue_state state = shelf->backlog->queue->state;
+	struct job *job = heap_entry(heap_first(&shelf->peers), struct peer, in_shelf)->job;
+	if (shelf->leader == job)
+		return;
+	leave_size(shelf);
+	shelf->leader = job;
+	if (job->leads[state]++ == 0)
+		heap_put(&size_get(c, shelf->size)->leaders[state], &job->in_size[state],
+			 rank_of(job));
 }
 
 /* Its first peer may be another now. */
@@ -125,7 +143,7 @@ void shelf_add(struct peer *p)
 {
 	assert(!p->shelf);
 	struct shelf *shelf = p->shelf = shelf_get(p->backlog, p->job->size);
-	heap_put(&shelf->peers, &p->in_shelf, (struct heap_key){.first = p->job->work->order});
+	heap_put(&shelf->peers, &p->in_shelf, rank_of(p->job));
 	first_changed(shelf);
 	p->job->claim->shelved++;
 }
@@ -175,19 +193,14 @@ static bool is_candidate(const struct job *job, const struct job *current, int64
 	return job != current && stack_leaf(&job->stack) && needed > 0 && needed <= payable;
 }
 
-static struct job *job_on(const struct heap_item *it)
-{
-	const struct shelf *shelf = heap_entry(it, struct shelf, in_sizes);
-	return heap_entry(heap_first(&shelf->peers), struct peer, in_shelf)->job;
-}
-
 /* The oldest of one class. The first may be a parent in the stack, or begun and too large still;
- * then the others' firsts are looked at. */
-static struct job *oldest_of(const struct heap *shelves, const struct job *current, int64_t payable)
+ * then others are looked at. */
+static struct job *oldest_of(const struct heap *leaders, enum queue_state state,
+			     const struct job *current, int64_t payable)
 {
 	struct job *best = NULL;
-	for (size_t i = 1; i <= shelves->n; i++) {
-		struct job *job = job_on(shelves->slot[i].item);
+	for (size_t i = 1; i <= leaders->n && i <= LOOKED_AT_MAX; i++) {
+		struct job *job = heap_entry(leaders->slot[i].item, struct job, in_size[state]);
 		if (!is_candidate(job, current, payable))
 			continue;
 		if (i == 1)
@@ -206,7 +219,7 @@ static struct job *find_candidate(const struct job *current, enum queue_state up
 	int64_t payable = preempt_payable(&current->stack, left, current->transport->settings);
 	for (struct shelf_size *s = payable > 0 ? current->claim->sizes : NULL; s; s = s->next)
 		for (int state = QUEUE_PLACED; state <= (int)up_to; state++) {
-			struct job *job = oldest_of(&s->shelves[state], current, payable);
+			struct job *job = oldest_of(&s->leaders[state], state, current, payable);
 			if (!job)
 				continue;
 			double score = preempt_score(now_ms - job->work->taken_steady_ms,

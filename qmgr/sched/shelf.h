@@ -1,9 +1,10 @@
 /* shelf.h - the candidates to slip past the current job, by size and age.
  *
- *	backlog --- shelf (one a class of sizes) --- peers that can be selected, by age
- *	claim --- by class and state of the queue: the shelves of backlogs that stand for their queues, by their oldest
+ *	backlog --- shelf (one a class of sizes) --- peers that can be selected, by priority and age
+ *	claim --- by class and state of the queue: the jobs that are first on shelves of backlogs that stand for their queues, likewise
  *
- * The oldest of a class is the best of its class; so the search looks at one job a class. DIFFERS:
+ * The oldest of a class is the best of its class; so the search looks at one job a class, or at some where that can't slip
+ * past: at jobs, not at shelves, of which a list to ten thousand sites leads as many. DIFFERS:
  * a class holds jobs of equal numbers of entries up to 16, and of about equal ones (within an
  * eighth) above; from each only the oldest is considered.
  *

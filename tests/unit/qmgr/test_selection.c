@@ -4,6 +4,9 @@
 
 #include "qmgr/message.h"
 #include "qmgr/sched/job.h"
+#include "qmgr/sched/shelf.h"
+
+#include <time.h>
 
 /* Sites a.test, b.test, ... each have one connection, one delivery at a time, one entry a
  * recipient. A site is blocked while its delivery is not answered. */
@@ -242,6 +245,72 @@ static void however_many_have_passed_the_next_may(void **state)
 	assert_int_equal(job_of(2)->stack.level, 1);
 }
 
+/* Of one size, and older; but it can't slip past mail of a higher priority. */
+static void a_lower_priority_hides_nobody_who_may_slip_past(void **state)
+{
+	(void)state;
+	begin(ONE_EACH);
+	begin_a_list(1, 40);
+	for (int i = 0; i < 8; i++)
+		answer_at('a');
+	struct envelope *lower = mail(2, "", "x@a.test");
+	lower->priority = -4;
+	arrive(lower);
+	arrive(mail(3, "", "x@a.test"));
+	answer_at('a');
+	assert_int_equal(whose('a'), 3);
+}
+
+static void send_to_sites(uint64_t id, int n)
+{
+	struct envelope *e = mail(id, "", NULL);
+	for (int i = 0; i < n; i++) {
+		char to[40];
+		snprintf(to, sizeof to, "x@d%d.test", i);
+		envelope_add(e, to);
+	}
+	arrive(e);
+	while (questions.n > 0) {
+		char name[40], host[60];
+		snprintf(name, sizeof name, "%s", ((struct resolve *)questions.note[0])->name);
+		snprintf(host, sizeof host, "10 mx-%s 192.0.2.1", name);
+		answer(name, host);
+	}
+}
+
+static double processor_time(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Of the second list all that is left is too much for what the first will have saved. */
+static double cost_of_a_search(int sites)
+{
+	enum { SEARCHES = 2000 };
+	begin("transport smtp { destination_recipient_limit = 1 connection_limit = 1 }");
+	send_to_sites(1, sites);
+	send_to_sites(2, sites);
+	const struct job *current = job_of(1);
+	double began = processor_time();
+	for (int i = 0; i < SEARCHES; i++) {
+		current->claim->shelved++;
+		assert_null(shelf_candidate(current, QUEUE_HUNGRY));
+	}
+	double cost = processor_time() - began;
+	finish(NULL);
+	return cost;
+}
+
+static void who_may_slip_past_is_found_among_many_sites_as_among_few(void **state)
+{
+	(void)state;
+	double few = cost_of_a_search(40), many = cost_of_a_search(2000);
+	assert_true(many < 10 * few);
+	begin("");
+}
+
 static void transports_are_served_in_turn(void **state)
 {
 	(void)state;
@@ -275,6 +344,8 @@ int main(void)
 		TEST(a_blocker_does_not_slip_past),
 		TEST(children_of_a_job_that_ends_are_adopted_by_its_parent),
 		TEST(however_many_have_passed_the_next_may),
+		TEST(a_lower_priority_hides_nobody_who_may_slip_past),
+		TEST(who_may_slip_past_is_found_among_many_sites_as_among_few),
 		TEST(transports_are_served_in_turn),
 	};
 	return RUN(tests);
