@@ -18,12 +18,18 @@ static void end_yielding(struct site *to)
 	to->yielded_to = false;
 }
 
+/* One that is out may have connections of other sites that serve. */
+static bool may_spare_any(const struct site_host *it)
+{
+	return !site_host_out(it) || it->host->ready > 0;
+}
+
 /* Whichever of its hosts has a connection to spare first will say so. */
 void site_wait_for_hosts(struct site *s)
 {
 	for (int i = 0; i < s->nhost; i++) {
 		struct site_host *it = &s->hosts[i];
-		if (site_host_out(it) || !list_empty(&it->in_full))
+		if (!may_spare_any(it) || !list_empty(&it->in_full))
 			continue;
 		list_append(&it->host->full, &it->in_full);
 		if (it->host->nidle > 0)
