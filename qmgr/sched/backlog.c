@@ -95,7 +95,7 @@ void backlog_show(struct queue *queue)
 static void put_in_queue(struct backlog *b)
 {
 	heap_put(&b->queue->backlogs, &b->in_queue,
-		 (struct heap_key){.first = b->start, .second = b->turn});
+		 (struct heap_key){b->start, b->turn, claim_held(b->claim)});
 }
 
 static void remember_start(struct backlog *b)
@@ -128,6 +128,14 @@ static bool is_forgotten(const struct backlog *b)
 	return b->era != b->queue->era;
 }
 
+/* What its flow holds may be much more than when it came, and who is new is to be compared with that. */
+static void rank_first_again(const struct queue *queue)
+{
+	struct backlog *first = backlog_first(queue);
+	if (first)
+		put_in_queue(first);
+}
+
 static void begin_backlog(struct backlog *b)
 {
 	const struct peer *first = backlog_first_peer(b);
@@ -137,6 +145,7 @@ static void begin_backlog(struct backlog *b)
 	if (is_forgotten(b) || b->start < b->queue->virtual_time)
 		b->start = b->queue->virtual_time;
 	b->era = b->queue->era;
+	rank_first_again(b->queue);
 	put_in_queue(b);
 }
 

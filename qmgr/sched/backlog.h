@@ -28,7 +28,8 @@ struct backlog {
 	struct shelf *shelves;
 	uint64_t start; /* virtual time, */
 	uint64_t era;	/* of this era of the queue's: those of former ones are forgotten */
-	uint64_t turn;	/* when it was served last: the least first among equals */
+	uint64_t
+		turn; /* when it was served last: the least first among equals; then whose flow holds least */
 	struct list in_all;
 	struct list in_flow;	   /* flow->backlogs, unless owing */
 	struct heap_item in_queue; /* queue->backlogs, or queue->owing */

@@ -43,11 +43,15 @@ void claim_part(struct claim *c)
 	free(c);
 }
 
+uint64_t claim_held(const struct claim *c)
+{
+	return (uint64_t)c->under_way * flow_step(c->flow);
+}
+
 static void rank_in_state(struct claim *c, enum queue_state state)
 {
-	uint64_t held = (uint64_t)c->under_way * flow_step(c->flow);
 	heap_put(&c->transport->claims[state], &c->in_turn[state],
-		 (struct heap_key){held, c->turn, c->number});
+		 (struct heap_key){claim_held(c), c->turn, c->number});
 }
 
 static void rank_again(struct claim *c)

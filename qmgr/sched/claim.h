@@ -45,6 +45,7 @@ struct claim *claim_join(struct flow *, struct transport *); /* one job more; ma
 void claim_part(struct claim *);			     /* one less; the last frees it */
 
 void claim_count(struct claim *, int64_t n); /* so many more are under way; below 0: fewer */
+uint64_t claim_held(const struct claim *);   /* by weight */
 void claim_served(struct claim *);	     /* it has had a turn of the transport's */
 
 void claim_rank(struct claim *, enum queue_state);

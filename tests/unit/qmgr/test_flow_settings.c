@@ -318,7 +318,7 @@ static void a_priority_is_nothing_to_another_flow(void **state)
 		send_with(id, "x@a.test", 9, 1);
 	for (uint64_t id = 5; id <= 7; id++)
 		send_with(id, "x@b.test", -9, 1);
-	who_is_served((uint64_t[]){1, 2, 5, 3, 6, 4, 7}, 7);
+	who_is_served((uint64_t[]){1, 5, 2, 6, 3, 7, 4}, 7);
 }
 
 static void nobody_slips_past_a_higher_priority(void **state)

@@ -362,6 +362,27 @@ static void flows_share_the_connections_of_a_transport(void **state)
 	assert_in_range(answered, 0, 12);
 }
 
+/* Where neither has been served their start tags are equal. A connection is taken from a site when it has carried ten. */
+static void a_newcomer_does_not_wait_for_the_site_of_a_flood_to_have_its_turn(void **state)
+{
+	(void)state;
+	begin("transport smtp { " ONE_EACH "connection_limit = 4 }");
+	chance = 4712;
+	send_to_many_sites(1);
+	for (int i = MANY_SITES - 5; i < MANY_SITES; i++) {
+		char site[24], to[40];
+		snprintf(site, sizeof site, "f1-%d.test", i);
+		snprintf(to, sizeof to, "x@%s", site);
+		assert_null(under_way(site));
+		uint64_t mine = send_as(2, to);
+		for (int n = 0; n < 4 * 10 && !under_way(site); n++)
+			answer_one(below(given.n));
+		assert_non_null(under_way(site));
+		assert_int_equal(under_way(site)->id, mine);
+	}
+	destdb_check(&q->db);
+}
+
 static void a_flow_without_mail_is_forgotten(void **state)
 {
 	(void)state;
@@ -406,6 +427,7 @@ int main(void)
 		TEST(the_order_within_a_flow_is_by_age),
 		TEST(nobody_slips_past_a_list_of_another_flow),
 		TEST(flows_share_the_connections_of_a_transport),
+		TEST(a_newcomer_does_not_wait_for_the_site_of_a_flood_to_have_its_turn),
 		TEST(a_flow_without_mail_is_forgotten),
 		TEST(a_reload_changes_weights),
 	};
