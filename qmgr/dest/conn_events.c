@@ -177,12 +177,30 @@ static void mark_ending(struct conn *c)
 		conn_move(c, CONN_ENDING);
 }
 
+/* So much is known to be all that the host takes on one: that is no matter of its pace, and of no message. What it refused for that
+ * before, it did not mean as it was understood. */
+static bool told_enough(struct conn *c, const struct verdict *why)
+{
+	struct destdb *db = c->site->db;
+	int64_t now_ms = destdb_now_ms(db);
+	if (!why || why->code != 421)
+		return false;
+	if (host_told_after(c->host, c->answered, now_ms)) {
+		db->learnt = true;
+		site_pace_forget(c->site);
+	}
+	int most = host_messages_most(c->host, now_ms);
+	return most > 0 && c->answered >= most;
+}
+
 /* One that has carried mail before may have been closed while it was idle, and one that has not may have
  * ended here for the same reason: that says nothing of the message, and several may come to it at once. Those
  * that were opened together end together. */
 static void came_back_untouched(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct site *s = c->site;
+	if (told_enough(c, d->refusal))
+		return;
 	if (d->refusal && source_meant(s, d->refusal)) {
 		source_refused(s, d->refusal);
 		if (s->db->thread.may_move(e))
@@ -225,6 +243,34 @@ static void judge_source(struct conn *c, struct entry *e, struct delivery *d)
 	s->moving = true;
 }
 
+/* To the content: who was refused so is tried again. */
+static bool content_told_enough(struct conn *c, struct delivery *d)
+{
+	if (d->verification || d->nrcpt == 0 || !told_enough(c, d->rcpt[0].verdict))
+		return false;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v = d->rcpt[i].verdict;
+		if (!v || v->code != 421)
+			continue;
+		d->rcpt[i].verdict = NULL;
+		verdict_unref(v);
+	}
+	return true;
+}
+
+/* 421 to the content is the host's word on the connection. */
+static bool is_answered(const struct delivery *d)
+{
+	const struct verdict *v = d->nrcpt > 0 ? d->rcpt[0].verdict : NULL;
+	return v && v->class != VERDICT_IN_DOUBT && v->code != 421;
+}
+
+static void judge_host(struct conn *c, struct entry *e, struct delivery *d)
+{
+	if (!content_told_enough(c, d) && site_pace_answered(c, e, d))
+		host_carried(c->host);
+}
+
 void conn_on_back(struct destdb *db, struct delivery *d)
 {
 	struct entry *e = d->owner;
@@ -245,12 +291,10 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		c->done++;
 		site_worked(s, busy);
 		site_delivery_ended(s);
-		c->answered += d->nrcpt > 0 && d->rcpt[0].verdict &&
-			       d->rcpt[0].verdict->class != VERDICT_IN_DOUBT;
+		c->answered += is_answered(d);
 		if (s->source)
 			judge_source(c, e, d);
-		if (site_pace_answered(c, e, d))
-			host_carried(c->host);
+		judge_host(c, e, d);
 		source_count_verdicts(s->source, d);
 		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);

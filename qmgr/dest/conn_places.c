@@ -217,6 +217,8 @@ void conn_learn(struct conn *c, const struct delivery *d)
 {
 	learn_depth(c, d);
 	learn_limits(c, d);
+	if (has_arrived(d))
+		host_took_message(c->host);
 	c->head_us = now_us(c);
 	if (d->returned || d->ended_us <= d->began_us || d->began_us == 0)
 		return;

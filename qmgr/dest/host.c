@@ -440,6 +440,26 @@ void host_ended_after(struct host *h, int messages, int64_t now_ms)
 	h->ended_after = messages;
 }
 
+bool host_told_after(struct host *h, int messages, int64_t now_ms)
+{
+	struct host_told_after *t = &h->told_after;
+	int before = host_messages_most(h, now_ms);
+	if (messages != t->messages)
+		*t = (struct host_told_after){.messages = messages, .times = 1};
+	else if (t->took)
+		t->times++;
+	t->took = false;
+	if (t->times < HOST_TOLD_ALIKE || messages < 2)
+		return false;
+	host_takes_messages(h, messages, now_ms);
+	return host_messages_most(h, now_ms) != before;
+}
+
+void host_took_message(struct host *h)
+{
+	h->told_after.took = true;
+}
+
 struct verdict *host_why(const struct host *h, const char *name)
 {
 	return h->why ? host_called(h->why, h->why_name, name) : NULL;

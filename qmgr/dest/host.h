@@ -47,6 +47,7 @@ enum {
 	HOST_MODE_MS = 24 * 3600000,   /* and the simpler mode */
 	HOST_STALE_MS = 3600000,       /* what nobody has used for so long is forgotten */
 	HOST_BACKOFF_KEPT_MS = 300000, /* over a restart a host is out for so long at most */
+	HOST_TOLD_ALIKE = 4,	       /* connections that end so say how much it takes on one */
 	HOST_COUNT_MAX = 1000000,      /* failures are not counted beyond that */
 	HOST_PACE_UNIT = 1000, /* a pace is kept, and told, as deliveries in so many seconds, */
 	HOST_PACE_MOST = 1000000000, /* at most */
@@ -107,6 +108,12 @@ struct host_offers {
 	uint64_t size_max; /* 0: no limit */
 };
 
+/* Connections in a row that it has ended by 421 after as many messages, while it took mail on others. */
+struct host_told_after {
+	int messages, times;
+	bool took; /* a message, since the last of them */
+};
+
 struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
@@ -149,6 +156,7 @@ struct host {
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
 	int ended_after;       /* messages: it ended a connection then, unasked; 0: none lately */
+	struct host_told_after told_after;
 	int hangs_up_after; /* messages: the most that it has answered on one that it hung up; 0: it does not */
 	int messages_most; /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
@@ -254,6 +262,12 @@ void host_hung_up(struct host *, int messages);
 
 void host_ended_after(struct host *, int messages, int64_t now_ms);
 /* The host ended a connection with others under way: two in a row after as many mean that it takes no more. */
+
+bool host_told_after(struct host *, int messages, int64_t now_ms);
+/* The host has said 421 on a connection on which it had answered so many: some in a row mean that it takes no more. True: that is
+ * news. One message says nothing, since a host that lets little through takes as many. */
+
+void host_took_message(struct host *); /* on any connection */
 
 bool host_stale(const struct host *, int64_t now_ms);
 /* Nobody uses it, and nothing that is known about it is worth keeping. */

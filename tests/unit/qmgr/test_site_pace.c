@@ -342,6 +342,105 @@ static void pipelines_are_one_deep_after_a_refusal(void **state)
 	assert_int_equal(given.n, 1);
 }
 
+/* --- so many messages a connection */
+
+static int taken[100]; /* by the number of the connection */
+
+static struct connection_open *its_connection(const struct delivery *d)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (open_at(i)->connection == d->connection)
+			return open_at(i);
+	fail();
+	return NULL;
+}
+
+static void make_all_ready(void)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (!open_at(i)->was_ready) {
+			open_at(i)->was_ready = true;
+			ready(open_at(i), 1);
+		}
+}
+
+/* True: it was told off. */
+static bool answer_up_to(struct delivery *d, int most)
+{
+	bool enough = taken[d->connection]++ == most;
+	if (enough)
+		tell_off(its_connection(d));
+	else
+		done(d, VERDICT_SENT);
+	make_all_ready();
+	return enough;
+}
+
+/* Until the host has said it so often; in turn. */
+static void answer_until_told(int most, int times)
+{
+	for (int i = 0; times > 0; i++) {
+		if (given.n == 0)
+			pass_time(SECOND);
+		else
+			times -= answer_up_to(given_at(i % given.n), most);
+	}
+}
+
+static void begin_connections(int messages)
+{
+	memset(taken, 0, sizeof taken);
+	begin("transport smtp { pace_retries = 100 site_patience = 1h }");
+	send_many(messages);
+	make_all_ready();
+}
+
+static const struct host *the_host(void)
+{
+	return the_site()->hosts[0].host;
+}
+
+static void who_takes_so_many_a_connection_is_not_paced_for_that(void **state)
+{
+	(void)state;
+	begin_connections(60);
+	answer_until_told(3, 1);
+	assert_true(site_pace_rate(the_site()) > 0);
+	for (int n = 0; n < 20 && host_messages_most(the_host(), clock_ms) == 0; n++)
+		answer_until_told(3, 1);
+	assert_int_equal(host_messages_most(the_host(), clock_ms), 3);
+	/* What stood before goes on until it is told the same. */
+	for (int n = 0; n < 5; n++) {
+		assert_true(site_pace_rate(the_site()) <= 0);
+		answer_until_told(3, 1);
+	}
+	while (given.n > 0)
+		answer_up_to(given_at(0), 3);
+	assert_true(site_pace_rate(the_site()) <= 0);
+	assert_int_equal(q->sched.waiting + q->sched.under_way, 0);
+}
+
+static void one_message_a_connection_may_be_all_that_is_let_through(void **state)
+{
+	(void)state;
+	begin_connections(60);
+	answer_until_told(1, 20);
+	assert_int_equal(host_messages_most(the_host(), clock_ms), 0);
+	assert_true(site_pace_rate(the_site()) > 0);
+}
+
+static void who_refuses_all_at_once_takes_no_more_for_now(void **state)
+{
+	(void)state;
+	begin_connections(60);
+	for (int i = 0; i < 10; i++)
+		done(given_at(i % given.n), VERDICT_SENT);
+	for (int i = 0; i < 5; i++)
+		tell_off(open_at(0));
+	assert_int_equal(host_messages_most(the_host(), clock_ms), 0);
+	assert_true(site_pace_rate(the_site()) > 0);
+}
+
 static void a_pace_outlives_its_site_and_the_process(void **state)
 {
 	(void)state;
@@ -385,6 +484,9 @@ int main(void)
 		TEST(where_another_host_serves_it_is_that_hosts_failure),
 		TEST(where_one_takes_nothing_the_others_are_asked),
 		TEST(pipelines_are_one_deep_after_a_refusal),
+		TEST(who_takes_so_many_a_connection_is_not_paced_for_that),
+		TEST(one_message_a_connection_may_be_all_that_is_let_through),
+		TEST(who_refuses_all_at_once_takes_no_more_for_now),
 		TEST(a_pace_outlives_its_site_and_the_process),
 	};
 	return RUN(tests);
