@@ -128,7 +128,7 @@ static bool is_forgotten(const struct backlog *b)
 	return b->era != b->queue->era;
 }
 
-/* What its flow holds may be much more than when it came, and who is new is to be compared with that. */
+/* Its flow may hold much more than when it came, and who is new is to be compared with that. */
 static void rank_first_again(const struct queue *queue)
 {
 	struct backlog *first = backlog_first(queue);
