@@ -80,6 +80,8 @@ struct resolve {
 	int order;   /* the asker's own: which of its questions */
 	enum resolve_kind kind;
 	char *name; /* domain or host, lower case; or a Unix socket, as written */
+	unsigned
+		line; /* whose question it is: those of one line are asked in their order, and lines take turns */
 	bool known; /* RESOLVE_MX: nobody is asked. Failed, 5.1.2 or 5.1.10, if the cache has that; else nothing */
 	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
 	bool dane; /* RESOLVE_MX, RESOLVE_HOST: look for the TLSA records of each host, too */

@@ -43,7 +43,8 @@ struct sts_ask {
 	struct loop *reply_to;
 	void *owner; /* the asker's own */
 	char *domain;
-	bool look; /* answer only when record and policy were looked at, whatever is known */
+	unsigned line; /* as in base/resolve.h */
+	bool look;     /* answer only when record and policy were looked at, whatever is known */
 	/* the answer: */
 	struct sts_policy *policy;   /* a reference; NULL: there is none */
 	char id[STS_ID_SIZE];	     /* of the record that it came with */

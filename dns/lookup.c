@@ -135,6 +135,7 @@ static void search_tlsa(struct lookup *l)
 	for (int i = 0; i < r->nhost; i++) {
 		struct tlsa_search *s = &l->search[l->nsearch++];
 		*s = (struct tlsa_search){.questions = l->all->questions,
+					  .asker.line = r->line,
 					  .host = &r->host[i],
 					  .port = r->port,
 					  .hop = {l->mx.domain, l->mx.canonical},
@@ -198,7 +199,8 @@ static void want_answer(struct lookup *l, const char *name, enum answer_type typ
 			struct answer **to)
 {
 	struct wanted *w = &l->wanted[l->nwanted++];
-	*w = (struct wanted){.lookup = l, .to = to, .asker.answered = on_address};
+	*w = (struct wanted){
+		.lookup = l, .to = to, .asker.answered = on_address, .asker.line = l->r->line};
 	list_init(&w->asker.link);
 	l->waiting++;
 	question_ask(l->all->questions, name, type, &w->asker);
@@ -328,7 +330,7 @@ static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const c
 	struct lookup *l = mem_zalloc(sizeof *l);
 	l->all = all;
 	l->r = r;
-	l->mx_wanted = (struct wanted){.lookup = l, .asker.answered = on_mx};
+	l->mx_wanted = (struct wanted){.lookup = l, .asker.answered = on_mx, .asker.line = r->line};
 	list_init(&l->mx_wanted.asker.link);
 	list_init(&l->link);
 	list_append(&all->all, &l->link);

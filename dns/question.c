@@ -26,6 +26,7 @@ struct question {
 	struct list validating; /* in that of those that validators have */
 	struct questions *all;
 	struct list askers;
+	unsigned line;	     /* of the first of them */
 	int64_t patience_ms; /* when waiting for a place ends */
 	int64_t asked_ms;
 	bool lags;			/* of those under way: it has no place */
@@ -47,7 +48,8 @@ struct questions {
 	struct dnssec *dnssec;
 	struct cache *cache;
 	struct question *table; /* those that others may join: all but those answered */
-	struct list waiting, asked, lagging, answered;
+	struct list waiting[QUESTION_LINES], asked, lagging, answered;
+	unsigned turn; /* the line that is next */
 	int nasked, nlagging;
 	struct list validating; /* of both: those that validators have, the first one longest */
 	int nvalidating;
@@ -83,7 +85,8 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 	struct questions *all = mem_zalloc(sizeof *all);
 	all->loop = loop;
 	all->cache = cache_new(QUESTION_CACHE_MAX);
-	list_init(&all->waiting);
+	for (int i = 0; i < QUESTION_LINES; i++)
+		list_init(&all->waiting[i]);
 	list_init(&all->asked);
 	list_init(&all->lagging);
 	list_init(&all->validating);
@@ -145,7 +148,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 /* Not at once: whoever brings the answer may be in the midst of its work. */
 static void ask_again(struct question *q)
 {
-	list_move(&q->all->waiting, &q->link);
+	list_move(&q->all->waiting[q->line], &q->link);
 }
 
 static bool ask_on(struct question *q, const struct answer *a)
@@ -343,11 +346,22 @@ static bool find_place(struct questions *all)
 	return all->nasked < QUESTION_UNDER_WAY_MAX;
 }
 
+/* The first of the line whose turn it is; NULL: none waits. */
+static struct question *next_waiting(const struct questions *all)
+{
+	for (unsigned i = 0; i < QUESTION_LINES; i++) {
+		struct list *first = list_first(&all->waiting[(all->turn + i) % QUESTION_LINES]);
+		if (first)
+			return list_entry(first, struct question, link);
+	}
+	return NULL;
+}
+
 /* Nothing else need happen before others may be asked. */
 static void keep_ticking(struct questions *all)
 {
 	int64_t in_ms = validators_are_busy(all) ? validators_brisk_for_ms(all) : lags_in_ms(all);
-	if (in_ms >= 0 && !list_empty(&all->waiting) && !timer_active(&all->tick))
+	if (in_ms >= 0 && next_waiting(all) && !timer_active(&all->tick))
 		loop_timer_in(all->loop, &all->tick, in_ms > 0 ? in_ms : QUESTION_BRISK_MS);
 }
 
@@ -357,21 +371,31 @@ static bool may_begin(const struct questions *all, enum dnssec_way way)
 	return way == DNSSEC_CHANNEL || (way == DNSSEC_VALIDATOR && !validators_are_busy(all));
 }
 
-/* One more, when there is a place for it. */
-static void send_waiting(struct questions *all)
+/* Who has waited for too long. */
+static void end_waiting(struct questions *all, struct list *line)
 {
 	struct list *link;
-	enum dnssec_way way;
-	while ((link = list_first(&all->waiting)) && find_place(all) &&
-	       may_begin(all, way = dnssec_way(all->dnssec)))
-		begin_question(list_entry(link, struct question, link), way);
-	keep_ticking(all);
-	while ((link = list_first(&all->waiting))) {
+	while ((link = list_first(line))) {
 		struct question *q = list_entry(link, struct question, link);
 		if (q->patience_ms > all->loop->now_ms)
 			return;
 		settle_question(q, answer_failed("timed out waiting behind other questions"));
 	}
+}
+
+/* One more, when there is a place for it. */
+static void send_waiting(struct questions *all)
+{
+	struct question *q;
+	enum dnssec_way way;
+	while ((q = next_waiting(all)) && find_place(all) &&
+	       may_begin(all, way = dnssec_way(all->dnssec))) {
+		all->turn = (q->line + 1) % QUESTION_LINES;
+		begin_question(q, way);
+	}
+	keep_ticking(all);
+	for (int i = 0; i < QUESTION_LINES; i++)
+		end_waiting(all, &all->waiting[i]);
 }
 
 void question_ask(struct questions *all, const char *name, enum answer_type type,
@@ -395,7 +419,8 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 	}
 	HASH_ADD_KEYPTR(hh, all->table, q->key, q->keylen, q);
 	q->patience_ms = all->loop->now_ms + all->patience_ms;
-	list_move(&all->waiting, &q->link);
+	q->line = asker->line % QUESTION_LINES;
+	list_move(&all->waiting[q->line], &q->link);
 }
 
 struct answer *questions_known(struct questions *all, const char *name, enum answer_type type)
@@ -491,7 +516,8 @@ void questions_free(struct questions **ap)
 	all->ending = true;
 	dnssec_free(&all->dnssec);
 	channel_free(&all->channel);
-	free_list(&all->waiting);
+	for (int i = 0; i < QUESTION_LINES; i++)
+		free_list(&all->waiting[i]);
 	free_list(&all->asked);
 	free_list(&all->lagging);
 	free_list(&all->answered);

@@ -16,6 +16,9 @@
  * A question that has no answer for a second lags: it goes on, and its place is free for another. So names whose
  * servers are silent hold up no others; what is under way without having a place is bounded by itself.
  *
+ * Those that wait for a place stand in lines, by whose they are, and a place goes to the next line in turn: who looks up few
+ * names does not wait for who looks up thousands.
+ *
  * STATES     waiting (no free place), asked (a packet is under way), lagging (likewise, without a place),
  *            answered (until the next questions_work()); each is a list.
  * OWNERSHIP  An asker lies in its owner, who may withdraw it. The answer is lent for the call.
@@ -41,11 +44,13 @@ enum {
 	QUESTION_BRISK_MS = 1000,
 	QUESTION_LAGGING_MAX = 40000, /* of the 65,536 ids, which must differ */
 	QUESTION_CACHE_MAX = 50000,
+	QUESTION_LINES = 64, /* more share some */
 };
 
 struct asker {
 	struct list link;
 	void (*answered)(struct asker *, struct answer *);
+	unsigned line; /* base/resolve.h */
 };
 
 struct questions;

@@ -215,19 +215,22 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 	const struct conf_tls *tls = &q->sched.conf->tls;
 	/* Where nobody is trusted no policy could be kept to. */
 	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
+	const char *flow = job->work->flow->name;
 	n->asked_by = m;
 	n->overtaken = false;
-	nexthop_lookup_begin(&n->lookup, &route, address,
-			     &(struct nexthop_edge){.reply_to = q->sched.loop,
-						    .owner = n,
-						    .ask = q->db.edges.to_dns,
-						    .ask_sts = sts ? q->db.edges.to_sts : NULL,
-						    .context = q->db.edges.context,
-						    .tables = q->sched.conf->tables,
-						    .sender = m->work.envelope->sender,
-						    .tls = n->tls,
-						    .wish = n->wish,
-						    .dane = q->sched.conf->tls.dane});
+	nexthop_lookup_begin(
+		&n->lookup, &route, address,
+		&(struct nexthop_edge){.reply_to = q->sched.loop,
+				       .owner = n,
+				       .ask = q->db.edges.to_dns,
+				       .ask_sts = sts ? q->db.edges.to_sts : NULL,
+				       .context = q->db.edges.context,
+				       .tables = q->sched.conf->tables,
+				       .sender = m->work.envelope->sender,
+				       .line = (unsigned)keyed_hash(flow, strlen(flow)),
+				       .tls = n->tls,
+				       .wish = n->wish,
+				       .dane = q->sched.conf->tls.dane});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)

@@ -196,6 +196,7 @@ static void ask_dns(struct sts_domain *d, enum resolve_kind kind, const char *la
 	struct sts *s = d->sts;
 	char *name = mem_printf("%s.%s", label, d->name);
 	struct resolve *r = resolve_new(kind, name, s->loop, d);
+	r->line = d->waiting ? ((struct sts_ask *)d->waiting)->line : 0;
 	free(name);
 	s->edges.to_dns(s->edges.context, &r->note);
 }

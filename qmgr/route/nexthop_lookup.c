@@ -94,6 +94,13 @@ bool nexthop_lookup_by_mx(const struct route *route, const char *address)
 	       route->by->protocol == TRANSPORT_PROTOCOL_SMTP;
 }
 
+static void ask_policy(const char *domain, const struct nexthop_edge *edge)
+{
+	struct sts_ask *ask = sts_ask_new(domain, edge->reply_to, edge->owner);
+	ask->line = edge->line;
+	edge->ask_sts(edge->context, &ask->note);
+}
+
 void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
 			  const struct nexthop_edge *edge)
 {
@@ -108,11 +115,10 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 	bool sts = edge->ask_sts && nexthop_lookup_by_mx(route, address);
 	l->asking = l->nanswer + sts;
 	if (sts)
-		edge->ask_sts(
-			edge->context,
-			&sts_ask_new(mailaddr_domain(address), edge->reply_to, edge->owner)->note);
+		ask_policy(mailaddr_domain(address), edge);
 	for (int i = 0; i < l->nanswer; i++) {
 		struct note *note = &l->answer[i].resolve->note;
+		l->answer[i].resolve->line = edge->line;
 		l->answer[i].resolve = NULL;
 		edge->ask(edge->context, note);
 	}

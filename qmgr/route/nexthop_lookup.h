@@ -66,6 +66,7 @@ struct nexthop_edge {
 	void *context;
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
+	unsigned line;	 /* of each question */
 	const char *tls; /* policy of transport, route and domain; NULL: the transport's */
 	bool dane;	 /* tls { dane } */
 	enum envelope_tls wish;

@@ -94,10 +94,13 @@ enum resolve_security dnssec_security(const struct dnssec *dnssec, bool authenti
 	return RESOLVE_INDETERMINATE;
 }
 
+static char asked_last[300];
+
 void dnssec_ask(struct dnssec *dnssec, const char *name, enum answer_type type,
 		struct validation *validation)
 {
-	(void)dnssec, (void)name, (void)type;
+	(void)dnssec, (void)type;
+	snprintf(asked_last, sizeof asked_last, "%s", name);
 	validating[nvalidating++] = validation;
 }
 
@@ -107,17 +110,23 @@ static void count_answer(struct asker *a, struct answer *answer)
 	nanswered++;
 }
 
-static void ask_for_names(int n)
+static void ask_in_line(unsigned line, int n)
 {
 	for (int i = 0; i < n; i++) {
 		char name[40];
 		snprintf(name, sizeof name, "n%d.test", nasker);
 		asker[nasker].answered = count_answer;
+		asker[nasker].line = line;
 		list_init(&asker[nasker].link);
 		question_ask(questions, name, ANSWER_MX, &asker[nasker]);
 		nasker++;
 	}
 	questions_work(questions);
+}
+
+static void ask_for_names(int n)
+{
+	ask_in_line(0, n);
 }
 
 /* Validators answer n of theirs, those that have waited longest. */
@@ -236,6 +245,20 @@ static void nothing_waits_for_validators_longer_than_until_they_are_slow(void **
 	assert_int_equal(nanswered, 0);
 }
 
+static void who_asks_for_few_names_does_not_wait_for_a_line_of_thousands(void **state)
+{
+	(void)state;
+	ask_in_line(3, 5000);
+	ask_in_line(4 + QUESTION_LINES, 1); /* n5000.test */
+	ask_in_line(2, 1);
+	answer_validated(1);
+	assert_string_equal(asked_last, "n5000.test");
+	answer_validated(1);
+	assert_string_equal(asked_last, "n5001.test");
+	answer_validated(1);
+	assert_string_equal(asked_last, "n256.test"); /* the line goes on where it was */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -245,6 +268,7 @@ int main(void)
 		TEST(where_validators_are_quick_each_name_is_asked_for_once),
 		TEST(where_names_hold_validators_for_a_second_others_are_answered_before),
 		TEST(a_few_names_that_hold_validators_change_nothing),
+		TEST(who_asks_for_few_names_does_not_wait_for_a_line_of_thousands),
 		TEST(nothing_waits_for_validators_longer_than_until_they_are_slow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
