@@ -17,6 +17,7 @@ from lab.config import Config  # noqa: E402
 from lab.net import LOOPBACK, accepts, wait_until  # noqa: E402
 from lab.relay import Relay  # noqa: E402
 
+IDLE_S = 0.5
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -34,6 +35,17 @@ class Sink:
     def wait(self, seconds):
         """Wait until all messages have come."""
         self.process.wait(seconds)
+
+    def _switches(self):
+        return re.findall(r"ctxt_switches:\s*(\d+)", pathlib.Path(f"/proc/{self.process.pid}/status").read_text())
+
+    def rest(self, seconds=300):
+        """Wait until nothing has come for a while."""
+        def idle():
+            before = self._switches()
+            time.sleep(IDLE_S)
+            return self._switches() == before
+        wait_until(idle, seconds, "all mail to have come")
 
     def close(self):
         """Stop it if it still runs."""

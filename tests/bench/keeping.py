@@ -39,9 +39,7 @@ def _finish(process):
 
 
 def _measure(port, sessions, seconds, size):
-    found = _finish(_start(port, sessions, seconds, size))
-    time.sleep(PAUSE_S)  # for what is still on its way out
-    return found
+    return _finish(_start(port, sessions, seconds, size))
 
 
 def _beside_large(port, seconds, size):
@@ -63,12 +61,22 @@ def _beside_computing(port, seconds, size):
             one.wait()
 
 
-def _round(port, options, at_once, everything):
-    found = {f"{n}": _measure(port, n, options.seconds, options.size) for n in at_once}
+def _cases(port, options, at_once, everything):
+    for n in at_once:
+        yield f"{n}", _measure(port, n, options.seconds, options.size)
     if everything:
-        found |= {f"of {size}": _measure(port, FEW, options.seconds, size) for size in SIZES}
-        found["beside large"] = _beside_large(port, options.seconds, options.size)
-        found["beside computing"] = _beside_computing(port, options.seconds, options.size)
+        for size in SIZES:
+            yield f"of {size}", _measure(port, FEW, options.seconds, size)
+        yield "beside large", _beside_large(port, options.seconds, options.size)
+        yield "beside computing", _beside_computing(port, options.seconds, options.size)
+
+
+def _round(port, sink, options, at_once, everything):
+    """Measure each case when what came before has gone out: else that would slow it down, and a long queue by in_flow_delay."""
+    found = {}
+    for case, figures in _cases(port, options, at_once, everything):
+        found[case] = figures
+        sink.rest()
     return found
 
 
@@ -85,9 +93,9 @@ def run(options, folder):
             ends.callback(postfix.stop)
         rounds = {"sluice": [], "postfix": []}
         for _ in range(options.rounds):
-            rounds["sluice"].append(_round(relay.port, options, AT_ONCE, True))
+            rounds["sluice"].append(_round(relay.port, sink, options, AT_ONCE, True))
             if postfix:
-                rounds["postfix"].append(_round(postfix.port, options, POSTFIX_AT_ONCE, False))
+                rounds["postfix"].append(_round(postfix.port, sink, options, POSTFIX_AT_ONCE, False))
     return {"median": {who: _middle(found) for who, found in rounds.items() if found}, "rounds": rounds}
 
 
