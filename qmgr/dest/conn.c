@@ -43,6 +43,7 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 	c->number = ++db->last_conn;
 	c->worker = choose_worker(db, s);
 	c->state = probe ? CONN_PROBING : CONN_CONNECTING;
+	c->stall = CONNECTION_MOVES;
 	c->site = s;
 	c->host = to->host;
 	c->name = mem_strdup(to->name);

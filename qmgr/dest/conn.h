@@ -50,8 +50,6 @@ enum conn_state {
 #undef X
 };
 
-enum conn_stall { CONN_MOVES, CONN_STALLED, CONN_STUCK, CONN_AWAITED };
-
 struct conn {
 	uint64_t number;
 	struct site *site;
@@ -63,8 +61,9 @@ struct conn {
 	const struct conf_transport *settings; /* in there */
 	int worker;
 	enum conn_state state;
-	enum conn_stall stall; /* as its worker says, once it was ready */
-	bool leaving;	       /* told to end at once */
+	enum connection_slowness
+		stall; /* as its worker says, once it was ready; else CONNECTION_MOVES */
+	bool leaving;  /* told to end at once */
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
 	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
@@ -140,7 +139,7 @@ void conn_move(struct conn *, enum conn_state);
 void conn_enter(struct conn *);		      /* a new one, in its first state: counted */
 void conn_is_silent(struct conn *);	      /* being opened, and not heard of for some time */
 void conn_lend(struct conn *, struct site *); /* idle: it is this site's now */
-void conn_set_stall(struct conn *, enum conn_stall);
+void conn_set_stall(struct conn *, enum connection_slowness);
 void conn_is_leaving(struct conn *); /* told to, while it is stalled */
 
 static inline bool conn_ready(const struct conn *c)

@@ -76,11 +76,7 @@ static void is_slow(struct conn *c, bool late)
 /* Its place may be for a site that has none. */
 static void is_stalled(struct conn *c, enum connection_slowness how)
 {
-	static const enum conn_stall stall[] = {[CONNECTION_STALLED] = CONN_STALLED,
-						[CONNECTION_STUCK] = CONN_STUCK,
-						[CONNECTION_AWAITED] = CONN_AWAITED,
-						[CONNECTION_MOVES] = CONN_MOVES};
-	conn_set_stall(c, stall[how]);
+	conn_set_stall(c, how);
 	if (!list_empty(&c->in_stalled))
 		provider_offer_busy(c->site->provider);
 	site_touch(c->site);

@@ -19,8 +19,8 @@ static void count_stalled(const struct conn *c, int n)
 	struct site *s = c->site;
 	struct transport *t = s->queue.transport;
 	bool told = c->state == CONN_ENDING || c->state == CONN_ABANDONED;
-	bool lingers = told && (!c->leaving || c->stall == CONN_AWAITED);
-	if (c->stall == CONN_MOVES)
+	bool lingers = told && (!c->leaving || c->stall == CONNECTION_AWAITED);
+	if (c->stall == CONNECTION_MOVES)
 		return;
 	t->nstalled += n;
 	t->nlingering += lingers ? n : 0;
@@ -84,9 +84,9 @@ void conn_is_silent(struct conn *c)
 	c->site->queue.transport->nsilent++;
 }
 
-void conn_set_stall(struct conn *c, enum conn_stall stall)
+void conn_set_stall(struct conn *c, enum connection_slowness stall)
 {
-	bool may_leave = (stall == CONN_STALLED || stall == CONN_STUCK) && !c->leaving;
+	bool may_leave = (stall == CONNECTION_STALLED || stall == CONNECTION_STUCK) && !c->leaving;
 	assert(!conn_unready(c) && c->state != CONN_CLOSED);
 	count_stalled(c, -1);
 	c->stall = stall;

@@ -28,7 +28,7 @@ static void check_conn(const struct conn *c)
 	assert(conn_unready(c) || list_empty(&c->in_silent));
 	assert(list_empty(&c->in_stalled) ==
 	       (c->state == CONN_CLOSED || c->leaving ||
-		(c->stall != CONN_STALLED && c->stall != CONN_STUCK)));
+		(c->stall != CONNECTION_STALLED && c->stall != CONNECTION_STUCK)));
 	assert((c->state == CONN_READY && c->busy > 0 && c->turn >= CONN_TURN) ==
 	       !list_empty(&c->in_turned));
 	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
@@ -46,9 +46,9 @@ static void count_conn(struct numbers *n, const struct conn *c)
 	n->busy += c->busy > 0;
 	n->idle += c->state == CONN_READY && c->busy == 0;
 	n->turned += !list_empty(&c->in_turned);
-	n->stalled += c->stall != CONN_MOVES;
-	n->lingering += c->stall != CONN_MOVES && c->state != CONN_READY &&
-			(!c->leaving || c->stall == CONN_AWAITED);
+	n->stalled += c->stall != CONNECTION_MOVES;
+	n->lingering += c->stall != CONNECTION_MOVES && c->state != CONN_READY &&
+			(!c->leaving || c->stall == CONNECTION_AWAITED);
 }
 
 static void check_peers(const struct queue *queue)

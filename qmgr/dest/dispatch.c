@@ -63,7 +63,7 @@ static struct conn *stuck_to_end(const struct transport *t)
 {
 	struct list *first = list_first(&t->stalled);
 	struct conn *c = first ? list_entry(first, struct conn, in_stalled) : NULL;
-	return c && c->stall == CONN_STUCK && site_limits_stalled_most(t) ? c : NULL;
+	return c && c->stall == CONNECTION_STUCK && site_limits_stalled_most(t) ? c : NULL;
 }
 
 /* Rather of a site that has others. */

@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Hosts that take connections and then do not answer: what they hold is not kept from who has none. */
-#include "tests/unit/qmgr/world.h"
+#include "tests/unit/qmgr/sites.h"
 
 #include "qmgr/dest/conn.h"
-
-static uint64_t last_id;
-
-static void host_of(char name[32], int i)
-{
-	snprintf(name, 32, "mx%d.test", i);
-}
-
-static void send_to_site(int i)
-{
-	char to[40], domain[32], hosts[64];
-	snprintf(domain, sizeof domain, "d%d.test", i);
-	snprintf(to, sizeof to, "x@%s", domain);
-	snprintf(hosts, sizeof hosts, "10 mx%d.test 10.0.%d.%d", i, i / 200, i % 200 + 1);
-	send_mail(++last_id, to);
-	if (questions.n > 0)
-		answer(domain, hosts);
-}
-
-static void send_to_healthy(void)
-{
-	send_mail(++last_id, "x@healthy.test");
-	if (questions.n > 0)
-		answer("healthy.test", "10 healthy.test 192.0.2.1");
-}
 
 /* So many sites, each with so many connections that carry a message each. */
 static void begin_with_carrying(const char *text, int sites, int each)
@@ -78,13 +53,6 @@ static struct connection_open *next_to_leave(void)
 		if (was_told_to_leave(open_at(i)))
 			return open_at(i);
 	return NULL;
-}
-
-static int connections_of(int i)
-{
-	char name[32];
-	host_of(name, i);
-	return opened_to(name);
 }
 
 static void twenty_tarpits_with_five_each_make_room_for_who_has_none(void **state)

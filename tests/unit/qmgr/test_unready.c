@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Hosts that say nothing: what they may hold, and that nobody else waits for them. */
-#include "tests/unit/qmgr/world.h"
+#include "tests/unit/qmgr/sites.h"
 
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/site_limits.h"
-
-static uint64_t last_id;
-
-/* One message to a domain with a host of its own. */
-static void send_to_site(int i)
-{
-	char to[40], domain[32], hosts[64];
-	snprintf(domain, sizeof domain, "d%d.test", i);
-	snprintf(to, sizeof to, "x@%s", domain);
-	snprintf(hosts, sizeof hosts, "10 mx%d.test 10.0.%d.%d", i, i / 200, i % 200 + 1);
-	send_mail(++last_id, to);
-	if (questions.n > 0)
-		answer(domain, hosts);
-}
-
-static void send_to_healthy(void)
-{
-	send_mail(++last_id, "x@healthy.test");
-	answer("healthy.test", "10 healthy.test 192.0.2.1");
-}
 
 /* Half a second later, nothing was heard of any of them. */
 static void all_are_silent(void)
@@ -46,13 +26,6 @@ static int close_as_told(void)
 			i++;
 		}
 	return n;
-}
-
-static int unready_of(int i)
-{
-	char host[32];
-	snprintf(host, sizeof host, "mx%d.test", i);
-	return opened_to(host);
 }
 
 static void thirteen_messages_to_silent_hosts_hold_up_nobody(void **state)
@@ -80,10 +53,10 @@ static void thirteen_at_one_site_keep_two_connections(void **state)
 	all_are_silent();
 	assert_int_equal(ending.n, 11);
 	assert_int_equal(close_as_told(), 11);
-	assert_int_equal(unready_of(1), SITE_LIMITS_UNPROVEN);
+	assert_int_equal(connections_of(1), SITE_LIMITS_UNPROVEN);
 	for (int i = 0; i < 13; i++)
 		send_to_site(1);
-	assert_int_equal(unready_of(1), SITE_LIMITS_UNPROVEN);
+	assert_int_equal(connections_of(1), SITE_LIMITS_UNPROVEN);
 	struct site *s = site_named("mx1.test");
 	assert_int_equal(s->hosts[0].host->failures, 0); /* it has not failed */
 }
@@ -100,7 +73,7 @@ static void a_site_whose_host_has_answered_before_may_have_more(void **state)
 		send_to_site(1);
 	all_are_silent();
 	assert_int_equal(ending.n, 0);
-	assert_int_equal(unready_of(1), 13);
+	assert_int_equal(connections_of(1), 13);
 }
 
 static void an_answer_ends_the_suspicion(void **state)
@@ -111,10 +84,10 @@ static void an_answer_ends_the_suspicion(void **state)
 		send_to_site(1);
 	all_are_silent();
 	close_as_told();
-	assert_int_equal(unready_of(1), 2);
+	assert_int_equal(connections_of(1), 2);
 	ready(open_at(0), 1);
 	assert_int_equal(given.n, 1);
-	assert_true(unready_of(1) > 2); /* the ready one among them */
+	assert_true(connections_of(1) > 2); /* the ready one among them */
 }
 
 static void all_are_late(void)
@@ -255,7 +228,7 @@ static void silent_connections_hold_half_of_a_transports_at_most(void **state)
 	close_as_told();
 	int still = 0;
 	for (int i = 0; i < 70; i++)
-		still += unready_of(i);
+		still += connections_of(i);
 	assert_in_range(still, 1, 50);
 }
 
