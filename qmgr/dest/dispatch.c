@@ -101,7 +101,7 @@ static bool goes_first(const struct site *s, const struct site *other)
 {
 	const struct peer *a = selection_first(&s->queue), *b = selection_first(&other->queue);
 	return a && (!b || a->job->work->flow != b->job->work->flow ||
-		     work_rank(a->job->work) < work_rank(b->job->work));
+		     a->job->work->rank < b->job->work->rank);
 }
 
 /* Of the site's provider, and stalled; NULL: the transport has none, but for the only ones of their sites. */

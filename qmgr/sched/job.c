@@ -22,7 +22,7 @@ static struct job *job_new(struct work *w, struct transport *t)
 	job->work = w;
 	job->transport = t;
 	job->claim = claim_join(w->flow, t);
-	job->label = (struct label){work_rank(w), LINE_HOME};
+	job->label = (struct label){w->rank, LINE_HOME};
 	line_init(&job->home, true);
 	line_init(&job->moved, false);
 	list_init(&job->peers);

@@ -24,7 +24,7 @@
 #include "qmgr/sched/transport.h"
 #include "qmgr/sched/work.h"
 
-/* The place in the scheduler's order: work_rank() of the message, and in front of it who slips past. */
+/* The place in the scheduler's order: the rank of the message, and in front of it who slips past. */
 struct label {
 	uint64_t order, place;
 };

@@ -99,7 +99,7 @@ void selection_retire(struct job *job)
 	job->claim->shelved++;
 	line_leave(&job->moved);
 	if (moved)
-		set_label(job, (struct label){work_rank(job->work), LINE_HOME});
+		set_label(job, (struct label){job->work->rank, LINE_HOME});
 }
 
 static struct line_place *place_of(struct job *job)

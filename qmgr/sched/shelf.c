@@ -97,46 +97,53 @@ static void shelf_free(struct shelf *shelf)
 
 static struct heap_key rank_of(const struct job *job)
 {
-	return (struct heap_key){.first = work_rank(job->work)};
+	return (struct heap_key){.first = job->work->rank};
 }
 
-static void leave_size(struct shelf *shelf)
+static void count_shelf_led(const struct shelf *shelf, struct job *job)
 {
-	struct claim *c = shelf->backlog->claim;
 	enum queue_state state = shelf->backlog->queue->state;
-	struct job *job = shelf->leader;
-	if (!job)
+	if (job->leads[state]++ > 0)
 		return;
-	shelf->leader = NULL;
+	struct shelf_size *s = size_get(shelf->backlog->claim, shelf->size);
+	heap_put(&s->leaders[state], &job->in_size[state], rank_of(job));
+}
+
+static void uncount_shelf_led(const struct shelf *shelf, struct job *job)
+{
+	enum queue_state state = shelf->backlog->queue->state;
 	assert(job->leads[state] > 0);
 	if (--job->leads[state] > 0)
 		return;
+	struct claim *c = shelf->backlog->claim;
 	heap_remove(&size_get(c, shelf->size)->leaders[state], &job->in_size[state]);
 	free_size_if_unused(c, shelf->size);
 }
 
-static void enter_size(struct shelf *shelf)
+/* The new one first: where each is the only one of its class, that is not freed and made again. */
+static void set_leader(struct shelf *shelf, struct job *job)
 {
-	struct claim *c = shelf->backlog->claim;
-	enum queue_state state = shelf->backlog->queue->state;
-	struct job *job = heap_entry(heap_first(&shelf->peers), struct peer, in_shelf)->job;
-	if (shelf->leader == job)
+	struct job *former = shelf->leader;
+	if (job == former)
 		return;
-	leave_size(shelf);
 	shelf->leader = job;
-	if (job->leads[state]++ == 0)
-		heap_put(&size_get(c, shelf->size)->leaders[state], &job->in_size[state],
-			 rank_of(job));
+	if (job)
+		count_shelf_led(shelf, job);
+	if (former)
+		uncount_shelf_led(shelf, former);
+}
+
+static struct job *first_on(const struct shelf *shelf)
+{
+	struct heap_item *first = heap_first(&shelf->peers);
+	return first ? heap_entry(first, struct peer, in_shelf)->job : NULL;
 }
 
 /* Its first peer may be another now. */
 static void first_changed(struct shelf *shelf)
 {
-	bool offered = shelf->backlog->queue->stands == shelf->backlog;
-	if (offered && shelf->peers.n > 0)
-		enter_size(shelf);
-	else if (offered)
-		leave_size(shelf);
+	if (shelf->backlog->queue->stands == shelf->backlog)
+		set_leader(shelf, first_on(shelf));
 }
 
 void shelf_add(struct peer *p)
@@ -163,13 +170,13 @@ void shelf_remove(struct peer *p)
 void shelf_offer(struct backlog *b)
 {
 	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
-		enter_size(shelf);
+		set_leader(shelf, first_on(shelf));
 }
 
 void shelf_withdraw(struct backlog *b)
 {
 	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
-		leave_size(shelf);
+		set_leader(shelf, NULL);
 }
 
 void shelf_resize(struct job *job)

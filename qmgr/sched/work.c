@@ -6,13 +6,23 @@
 
 #include <assert.h>
 
+/* By priority, RFC 6710, and of one priority by age. */
+static uint64_t rank_of_work(const struct envelope *envelope, uint64_t order)
+{
+	enum { AGE_BITS = 58 }; /* five bits are above them, for 19 priorities */
+	uint64_t below = (uint64_t)(ENVELOPE_PRIORITY_MAX - envelope->priority);
+	return below << AGE_BITS | order;
+}
+
 void work_begin(struct work *w, struct scheduler *sched, struct envelope *envelope,
 		struct content *content)
 {
+	uint64_t order = ++sched->last_order;
 	*w = (struct work){.id = envelope->id,
 			   .envelope = envelope,
 			   .content = content,
-			   .order = ++sched->last_order,
+			   .order = order,
+			   .rank = rank_of_work(envelope, order),
 			   .flow = flow_join(sched, envelope_flow(envelope)),
 			   .taken_steady_ms = scheduler_now_ms(sched)};
 	list_init(&w->jobs);

@@ -15,6 +15,7 @@ struct work {
 	struct envelope *envelope;
 	struct content *content;
 	uint64_t order;		 /* in which messages were taken up: its age */
+	uint64_t rank;		 /* its place among the mail of its flow */
 	int64_t taken_steady_ms; /* steady clock: when that was */
 	bool verification;	 /* nothing is sent: base/delivery.h */
 	bool cancelled;		 /* the operator wants it: nothing more is tried */
@@ -26,14 +27,6 @@ struct work {
 	int64_t unread; /* recipients that a round is to work on and that are not in memory */
 	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots */
 };
-
-/* Its place among the mail of its flow: by priority, RFC 6710, and of one priority by age. */
-static inline uint64_t work_rank(const struct work *w)
-{
-	enum { AGE_BITS = 58 }; /* five bits are above them, for 19 priorities */
-	uint64_t below = (uint64_t)(ENVELOPE_PRIORITY_MAX - w->envelope->priority);
-	return below << AGE_BITS | w->order;
-}
 
 void work_begin(struct work *, struct scheduler *, struct envelope *, struct content *);
 /* The work is the youngest. */
