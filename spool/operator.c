@@ -112,16 +112,34 @@ static void show_message(struct spool *s, struct spool_command *c)
 	row->error = row->content ? 0 : errno;
 }
 
+static bool wants_hold(enum stub_wish wish)
+{
+	return wish == WISH_HOLD || wish == WISH_HOLD_BOUNCED;
+}
+
+static bool wants_try(enum stub_wish wish)
+{
+	return wish == WISH_REQUEUE || wish == WISH_RENEW;
+}
+
+static void rejuvenate_envelope(struct envelope *e)
+{
+	e->arrived_ms = clock_wall_ms();
+	e->warned = false;
+}
+
 static void fulfil_wish(enum stub_wish wish, struct envelope *e)
 {
 	if (wish == WISH_NONE)
 		return;
-	e->held = wish == WISH_HOLD || wish == WISH_HOLD_BOUNCED;
+	e->held = wants_hold(wish);
 	e->returned |= wish == WISH_BOUNCE || wish == WISH_HOLD_BOUNCED;
+	if (wish == WISH_RENEW)
+		rejuvenate_envelope(e);
 	if (e->held)
 		return;
 	e->due_ms = clock_wall_ms();
-	if (wish == WISH_REQUEUE && e->not_before_ms > e->due_ms)
+	if (wants_try(wish) && e->not_before_ms > e->due_ms)
 		e->due_ms = e->not_before_ms;
 }
 
@@ -132,14 +150,8 @@ struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
 	fulfil_wish(wish, e);
 	struct op *op = op_add(s, OP_KEEP, stub);
 	op->envelope = e;
-	op->urgent = wish == WISH_REQUEUE;
+	op->urgent = wants_try(wish);
 	return op;
-}
-
-static void rejuvenate_envelope(struct envelope *e)
-{
-	e->arrived_ms = clock_wall_ms();
-	e->warned = false;
 }
 
 /* Each of these does what is ordered with one message, and says why not, where it is not for it. */
@@ -226,6 +238,7 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		[SPOOL_RESUME] = WISH_REQUEUE,	[SPOOL_FLUSH] = WISH_REQUEUE,
 	};
 	const bool held = stub->state == STUB_HELD;
+	const bool releases = c->op == SPOOL_RESUME || (c->op == SPOOL_FLUSH && c->held_too);
 	if (stub->state == STUB_ADOPTED)
 		return SPOOL_ADOPTING;
 	if (held && stub->releasing)
@@ -234,6 +247,8 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		return SPOOL_STUCK;
 	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))
 		return SPOOL_HELD;
+	if (releases && wants_hold((enum stub_wish)stub->wish))
+		return wait_for_release(s, c, stub, c->fresh ? WISH_RENEW : WISH_REQUEUE);
 	if (lets_go_early(c, stub))
 		return rewrite_envelope(s, c, stub, WISH_REQUEUE);
 	if (is_scheduled(stub) && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME))

@@ -30,7 +30,8 @@ enum stub_wish {
 	WISH_HOLD,
 	WISH_REQUEUE,
 	WISH_BOUNCE,
-	WISH_HOLD_BOUNCED /* held, and returned once it is let go of */
+	WISH_HOLD_BOUNCED, /* held, and returned once it is let go of */
+	WISH_RENEW	   /* to be held no more, and its lifetime begins anew */
 };
 
 /* Verdicts and places of a message while it is worked on. */

@@ -2,9 +2,9 @@
 """A relay to which anything is done in any order, and what each of its messages was promised.
 
 Clients send side by side, hosts and a filter change how they behave, an operator gives orders, settings change, and the
-relay is stopped, replaced and killed. What there is differs, too: extensions and TLS of the hosts, a second host, LMTP, an
-alias, flows, a filter, a transport that sends nothing in clear. Routes change, and what comes to a host is to be led there by
-them. All of it follows from a seed, but for what runs side by side.
+relay is stopped, replaced, frozen and killed. What there is differs, too: extensions, limits and TLS of the hosts, a second
+host, LMTP, an alias, flows, sources, a filter, a transport that sends nothing in clear. Routes change, and what comes to a host
+is to be led there by them. All of it follows from a seed, but for what runs side by side.
 """
 
 import collections
@@ -15,6 +15,7 @@ import email
 import os
 import random
 import re
+import signal
 import threading
 import time
 
@@ -27,6 +28,7 @@ from .report import Report
 from .smtp import Closed, stuff
 
 DOMAINS = ("a.test", "b.test", "c.test")
+NEVER = threading.Event()
 UNKNOWN = Rule("rcpt", reply="550 5.1.1 nobody of that name", pattern="^no")
 TAKES_BEHIND_421 = (Rule("rset", reply="421 4.3.2 not now", times=4),)
 MOODS = (
@@ -61,6 +63,22 @@ MOODS = (
     (Rule("quit", close=True), Rule("rset", delay=0.2)),
     (Rule("end", reply="550", pattern="^odd"), Rule("rcpt", reply="550", after=3, times=3)),
     (Rule("ehlo", reply="502 5.5.1 never heard of it"),),
+)
+# In worlds whose relay waits for no answer as long as it does by default.
+SILENT = (
+    *((Rule(stage, gate=NEVER),) for stage in ("connect", "ehlo", "mail", "rcpt", "rset", "quit")),
+    *((Rule(stage, gate=NEVER, times=4),) for stage in ("data", "bdat", "end", "starttls")),
+    (Rule("rcpt", gate=NEVER, pattern="1@"), Rule("mail", delay=0.1)),
+    (Rule("end", gate=NEVER, after=2, times=4), Rule("rset", gate=NEVER)),
+)
+WAITED = ("greeting", "helo", "starttls", "mail", "rcpt", "data_init", "data_block", "data_done", "rset", "quit")
+LIMITS = (
+    ("connection_limit", (None, 1, 3)),
+    ("greeting_limit", (None, 1, 3)),
+    ("messages_per_connection", (None, 1, 4)),
+    ("limit_reply", ("421 4.7.0 enough for one connection", "450 4.7.0 enough for one connection", "421 4.7.1 too many messages, slow down")),
+    ("size", (None, None, 200000)),
+    ("latency", (0.0, 0.0, 0.03)),
 )
 UNEVEN = 4  # doublings: so much more often than others some acts come in every other history
 FEW = 4  # moods of hosts, settings, in those
@@ -104,6 +122,7 @@ SETTINGS = (
     ("transport", "destination_rate_delay", ("0s", "0s", "50ms")),
     ("transport", "connection_idle_timeout", ("100ms", "5s")),
     ("transport", "host_connection_limit", (1, 20)),
+    ("transport", "sources", ((), ("a",), ("a", "b=3"))),
     ("settings", "queue_minfree", ("16m", "16m", "1024g")),
     ("settings", "suppress", ("0s", "2s")),
     ("settings", "content_memory_limit", ("1m", "128m")),
@@ -114,6 +133,7 @@ ASKED = {"failed": "FAILURE", "delayed": "DELAY", "relayed": "SUCCESS", "deliver
 EIGHT_BIT = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n"
 BEYOND_ASCII = " gr\u00fc\u00df"
 FLOWS = ("bulk", "news")
+SOURCES = {"a": "127.0.0.2", "b": "127.0.0.3"}
 UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
 LATE_S = 8  # what was on its way at a reload may come so much later: a pipeline of it, to a slow host
 BASE = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms", "queue_run_delay": "1s", "in_doubt_retries": 30, "bounce_address_rate": "60000/m"}
@@ -126,7 +146,9 @@ class Chance:
         """Start the hosts and the relay."""
         self.random = random.Random(seed)
         self._uneven = random.Random(f"{seed} uneven") if self.random.random() < 0.5 else None
-        self._moods, self._settings = self._some(MOODS), self._some(SETTINGS)
+        waited = self.random.choice((None, "1s", "7s"))
+        self._timeouts = {f"{stage}_timeout": waited for stage in WAITED} if waited else {}
+        self._moods, self._settings = self._some(MOODS + SILENT if waited else MOODS), self._some(SETTINGS)
         self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
         self.secure = self.random.choice((None, None, *(domain for domain in DOMAINS if domain != self.store)))  # nothing in clear
         self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
@@ -160,13 +182,14 @@ class Chance:
 
     def _config(self):
         config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow"}, queue=dict(BASE))
-        config.transports = {"smtp": {}, "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"},
+        config.transports = {"smtp": dict(self._timeouts), "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"},
                              "second": {"like": "smtp"}}
         for domain, hosts in [*self.hosts.items(), ("sender.test", [self.sender])]:
             transport = {"transport": "store"} if domain == self.store else {"transport": "secure"} if domain == self.secure else {}
             config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in hosts], **transport}
         config.aliases[LIST] = {"to": MEMBERS}
         config.extra = 'flow "bulk" {\n  share = 50%\n  rate = "40/s"\n}\nflow "news" {\n  weight = 3\n}\n'
+        config.extra += "".join(f'source "{name}" {{\n  address = {{ "{address}" }}\n}}\n' for name, address in SOURCES.items())
         if self.filter:
             action = self.random.choice(("tempfail", "accept", "quarantine"))
             config.extra += f'milter "one" {{\n  address = "{self.filter.address}"\n  timeout = 1s\n  default_action = "{action}"\n}}\n'
@@ -200,7 +223,7 @@ class Chance:
         flow = rng.choice(("", "", "X-Flow: bulk\r\n", "X-Flow: news\r\n"))
         eight_bit = rng.random() < 0.2
         mail = _Mail(
-            tag=tag, sender=sender, recipients=recipients, eight_bit=eight_bit, whole=rng.random() < 0.5,
+            tag=tag, sender=sender, recipients=recipients, eight_bit=eight_bit, whole=rng.random() < 0.5, priority=rng.choice((0, 0, 4, -4)),
             header=f"Message-ID: <{tag}@chance.test>\r\nSubject: {tag}\r\n{flow}{EIGHT_BIT if eight_bit else ''}\r\n",
             body=f"{tag} {'x' * 60}{BEYOND_ASCII if eight_bit else ''}\r\n" * lines)
         self.sent[tag] = mail
@@ -254,8 +277,8 @@ class Chance:
 
     def play(self, steps):
         """Let so many things happen."""
-        acts = ((self._change_host, 8), (self._order, 8), (self._change_settings, 4), (self._change_way, 3), (self._stop, 1), (self._kill, 1), (self._replace, 1),
-                *([(self._change_filter, 3)] if self.filter else []))
+        acts = ((self._change_host, 8), (self._change_limit, 4), (self._order, 8), (self._change_settings, 4), (self._change_way, 3), (self._stop, 1),
+                (self._freeze, 1), (self._kill, 1), (self._replace, 1), *([(self._change_filter, 3)] if self.filter else []))
         weights = [self._often(weight) for _, weight in acts]
         for client in self._clients:
             client.start()
@@ -280,6 +303,12 @@ class Chance:
             return  # there its 421 is taken at its word: decision 0174
         host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
 
+    def _change_limit(self):
+        host, (name, values) = self.random.choice(self.hosts[self.random.choice(DOMAINS)]), self.random.choice(LIMITS)
+        value = self.random.choice(values)
+        self._note(host.port, name, value)
+        setattr(host.behaviour, name, value)
+
     def _change_filter(self):
         answers = self.random.choice(FILTERS)
         self._note(answers)
@@ -292,7 +321,7 @@ class Chance:
             ("queue", "flush", "--all"), ("queue", "flush", "--domain", domain), ("queue", "hold", one), ("queue", "hold", "--domain", domain),
             ("queue", "release", "--all"), ("queue", "release", "--domain", domain, "--fresh"), ("queue", "requeue", one), ("queue", "bounce", one),
             ("queue", "delete", one), ("queue", "requeue", "--all"), ("queue", "list"), ("queue", "show", one),
-            ("dest", "suspend", domain), ("dest", "resume", domain), ("dest", "reset", domain), ("dest", "list"), ("explain", one), ("shape",),
+            ("dest", "suspend", domain), ("dest", "resume", domain), ("dest", "reset", domain), ("dest", "list"), ("explain", one), ("shape",), ("verify", f"to1@{domain}"), ("queue", "release", "--all", "--refilter"),
             ("dest", "suspend", domain, "--for", "1s"), ("flow", "suspend", flow), ("flow", "resume", flow), ("flow", "suspend", flow, "--for", "1s"),
             ("queue", "hold", "--flow", flow), ("queue", "release", "--flow", flow), ("queue", "bounce", "--reason", "not now")))
         if words[1:2] == ("delete",):
@@ -332,6 +361,11 @@ class Chance:
         assert status == 0, f"it ended with status {status}"
         self.relay.start()
 
+    def _freeze(self):
+        self.relay.signal(signal.SIGSTOP)
+        time.sleep(self.random.choice((0.1, 1.5)))
+        self.relay.signal(signal.SIGCONT)
+
     def _kill(self):
         self.kills.append(time.monotonic())
         self.relay.kill()
@@ -347,12 +381,14 @@ class Chance:
         """Let all be well, and wait until nothing is left in the queue."""
         for host in self.all_hosts():
             host.behaviour.rules = [UNKNOWN]
+            for name, values in LIMITS:
+                setattr(host.behaviour, name, values[0])
         if self.filter:
             self.filter.behave()
         for name in (name for kind, name, _ in SETTINGS if kind == "settings"):
             self.relay.config.settings.pop(name, None)
         self.relay.config.queue = dict(BASE)
-        self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms"}
+        self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms", **self._timeouts}
         self._reload()
         for domain in DOMAINS:
             self.relay.command("dest", "resume", domain)
@@ -398,6 +434,7 @@ class _Mail:
     body: str
     eight_bit: bool
     whole: bool  # is to come back with a report
+    priority: int = 0
     submitted: bool = False  # by the command, which asks nothing of reports
     id: str = ""  # as the reply said; its line of the log is gone with a relay that was killed
 
@@ -408,7 +445,8 @@ class _Mail:
     def commands(self):
         """Return the commands up to its content."""
         body = " BODY=8BITMIME" if self.eight_bit else ""
-        yield f"MAIL FROM:<{self.sender}>{body} ENVID={self.tag} RET={'FULL' if self.whole else 'HDRS'}"
+        priority = f" MT-PRIORITY={self.priority}" if self.priority else ""
+        yield f"MAIL FROM:<{self.sender}>{body}{priority} ENVID={self.tag} RET={'FULL' if self.whole else 'HDRS'}"
         for to, notify in self.recipients.items():
             yield f"RCPT TO:<{to}>" + (f" NOTIFY={notify}" if notify else "")
 

@@ -268,16 +268,21 @@ struct envelope *harness_take(struct harness *t)
 	return e;
 }
 
+void harness_command(struct harness *t, struct spool_command *c)
+{
+	int n = t->ncommand + 1;
+	spool_post(t->spool, &c->note);
+	harness_wait(t, &t->ncommand, n);
+	assert_ptr_equal(t->command, c);
+}
+
 struct spool_command *harness_ask(struct harness *t, int op, uint64_t id, uint64_t after, int limit)
 {
 	struct spool_command *c = spool_command_new(op, t->loop, NULL);
 	c->id = id;
 	c->after = after;
 	c->limit = limit;
-	int n = t->ncommand + 1;
-	spool_post(t->spool, &c->note);
-	harness_wait(t, &t->ncommand, n);
-	assert_ptr_equal(t->command, c);
+	harness_command(t, c);
 	return c;
 }
 

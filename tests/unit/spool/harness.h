@@ -83,6 +83,8 @@ struct envelope *harness_take(struct harness *);
 struct spool_command *harness_ask(struct harness *, int op, uint64_t id, uint64_t after, int limit);
 /* Ask, and wait for the answer; the caller frees it. */
 
+void harness_command(struct harness *, struct spool_command *); /* likewise, one that is made */
+
 void harness_pass(struct harness *, int n);
 /* So many messages of 5000 bytes, one after the other, come, are delivered, and are gone. */
 

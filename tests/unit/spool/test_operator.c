@@ -353,6 +353,45 @@ static void a_later_order_does_not_undo_a_bounce_of_what_is_worked_on(void **sta
 	envelope_free(&e);
 }
 
+static void what_is_released_while_worked_on_is_not_held_after_it(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	struct envelope *e = ORDERED(SPOOL_SUSPEND, SPOOL_RESUME);
+	assert_true(e && !e->held && h.urgent);
+	envelope_free(&e);
+	assert_null(ORDERED(SPOOL_SUSPEND, SPOOL_RESUME, SPOOL_SUSPEND));
+	e = ORDERED(SPOOL_BOUNCE, SPOOL_SUSPEND, SPOOL_RESUME);
+	assert_true(e && e->returned && !e->held);
+	envelope_free(&e);
+}
+
+static void what_is_released_as_fresh_while_worked_on_begins_its_lifetime_anew(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	uint64_t id = harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	e->arrived_ms -= 1000000;
+	const int64_t arrived_ms = e->arrived_ms;
+	order(SPOOL_SUSPEND, id, 1);
+	struct spool_command *c = spool_command_new(SPOOL_FLUSH, h.loop, NULL);
+	c->id = id;
+	harness_command(&h, c);
+	assert_int_equal(c->unmoved[SPOOL_AT_WORK], 1); /* nobody named what is held */
+	spool_command_free(&c);
+	c = spool_command_new(SPOOL_RESUME, h.loop, NULL);
+	c->fresh = true;
+	harness_command(&h, c);
+	assert_int_equal(c->cancelled, 1);
+	spool_command_free(&c);
+	e->rounds++;
+	harness_release(&h, id, e);
+	e = harness_take(&h);
+	assert_true(!e->held && e->arrived_ms > arrived_ms);
+	envelope_free(&e);
+}
+
 static void what_is_held_after_that_is_returned_when_it_is_released(void **state)
 {
 	(void)state;
@@ -428,6 +467,8 @@ int main(void)
 		HARNESS_TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
 		HARNESS_TEST(what_is_deleted_while_worked_on_is_not_found_by_a_later_order),
 		HARNESS_TEST(a_later_order_does_not_undo_a_bounce_of_what_is_worked_on),
+		HARNESS_TEST(what_is_released_while_worked_on_is_not_held_after_it),
+		HARNESS_TEST(what_is_released_as_fresh_while_worked_on_begins_its_lifetime_anew),
 		HARNESS_TEST(what_is_held_after_that_is_returned_when_it_is_released),
 		HARNESS_TEST(a_bounce_counts_after_other_orders_and_a_deletion_after_it),
 		HARNESS_TEST(a_deleted_message_stays_deleted_after_a_crash),

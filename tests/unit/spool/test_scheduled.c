@@ -45,9 +45,7 @@ static struct spool_command *order(int op, uint64_t id, bool held_too)
 	struct spool_command *c = spool_command_new(op, h.loop, NULL);
 	c->id = id;
 	c->held_too = held_too;
-	int before = h.ncommand;
-	loop_post(spool_loop(h.spool), &c->note);
-	harness_wait(&h, &h.ncommand, before + 1);
+	harness_command(&h, c);
 	return c;
 }
 
