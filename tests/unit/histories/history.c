@@ -69,6 +69,7 @@ enum fault {
 	FAULT_ROOM,
 	FAULT_READ,
 	FAULT_SYNC, /* writes, too */
+	FAULT_HOLD,
 	FAULTS,
 	UNEVEN = FAULTS, /* not a fault: acts are more or less frequent than in other histories */
 	FAULT_NONE = -1
@@ -77,7 +78,7 @@ enum fault {
 static const char *const fault_names[FAULTS] = {
 	"kill",	 "die",	   "doom",   "power", "pause",	   "backup", "empty", "gone",
 	"tail",	 "bucket", "full",   "cut",   "away",	   "slow",   "clock", "order",
-	"drain", "retire", "repair", "list",  "unchecked", "room",   "read",  "sync"};
+	"drain", "retire", "repair", "list",  "unchecked", "room",   "read",  "sync",  "hold"};
 
 bool history_loud;
 
@@ -233,6 +234,14 @@ static void act_stop(void)
 static void act_flush(void)
 {
 	machine_ask(some(), now.salt % 3 ? SPOOL_FLUSH : SPOOL_RESUME, 0);
+}
+
+static void act_hold(void)
+{
+	static const int order[] = {SPOOL_SUSPEND, SPOOL_SUSPEND, SPOOL_RESUME, SPOOL_REQUEUE};
+	bool one = ledger.n > 0 && below(4) > 0;
+	uint64_t id = one ? ledger.sheet[below((uint32_t)ledger.n)].id : 0;
+	machine_ask(some(), order[now.salt / 16 % 4], id);
 }
 
 static void act_delete(void)
@@ -866,7 +875,7 @@ static const struct {
 	{"drop", act_drop, 0, FAULT_NONE},	 {"claim", act_claim, 0, FAULT_NONE},
 	{"fill", act_fill, 0, FAULT_NONE},	 {"slip", act_slip, 0, FAULT_NONE},
 	{"note", act_note, 0, FAULT_NONE},	 {"lapse", act_lapse, 0, FAULT_NONE},
-	{"cross", act_cross, 0, FAULT_NONE},
+	{"cross", act_cross, 0, FAULT_NONE},	 {"hold", act_hold, 4, FAULT_HOLD},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
@@ -887,12 +896,16 @@ static void weigh_acts(const struct story *h, bool uneven, uint32_t weight[KINDS
 	}
 }
 
-/* Where it is named, and by a chance of its own: without it a seed means what it did. */
-static uint32_t later_fault(uint64_t seed, uint32_t per_cent, uint32_t allowed)
+/* Where they are named, and by chances of their own: without them a seed means what it did. */
+static uint32_t later_faults(uint64_t seed, uint32_t per_cent, uint32_t allowed)
 {
-	struct chance c = {.state = ~seed << 16};
-	bool named = ~allowed && allowed >> FAULT_SYNC & 1;
-	return (uint32_t)(named && chance_percent(&c, per_cent)) << FAULT_SYNC;
+	uint32_t about = 0;
+	for (int i = FAULT_SYNC; i < FAULTS; i++) {
+		struct chance c = {.state = ~seed << (16 + i - FAULT_SYNC)};
+		bool named = ~allowed && allowed >> i & 1;
+		about |= (uint32_t)(named && chance_percent(&c, per_cent)) << i;
+	}
+	return about;
 }
 
 void history_make(struct story *h, uint64_t seed, uint32_t allowed)
@@ -908,7 +921,7 @@ void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 	for (int i = 0; i < FAULT_SYNC; i++)
 		h->faults |= (uint32_t)chance_percent(&c, per_cent) << i;
 	h->faults &= allowed;
-	h->faults |= later_fault(seed, per_cent, allowed);
+	h->faults |= later_faults(seed, per_cent, allowed);
 	uint32_t weight[KINDS];
 	weigh_acts(h, uneven, weight);
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
