@@ -28,7 +28,7 @@ static struct conf *build_and_check(const struct conf_file *from, const char *fi
 		if (with & CONF_WITH_KEYS)
 			conf_check_keys(c, &lines, faults);
 		if (with & CONF_WITH_TABLES)
-			c->tables = tables_read(c, faults);
+			c->tables = tables_read(c, &lines, faults);
 	}
 	conf_faults_say(faults, errors);
 	free(lines.line);

@@ -230,7 +230,7 @@ static void take_providers(struct builder *b, const struct conf_file *from, cons
 static void build_providers(struct builder *b)
 {
 	struct conf *c = b->conf;
-	struct conf_file *file = conf_provider_files(c, b->faults);
+	struct conf_file *file = conf_provider_files(c, b->lines, b->faults);
 	int n = count_providers(b->from);
 	for (int i = 0; i < c->providers.n; i++)
 		n += count_providers(&file[i]);

@@ -20,7 +20,8 @@ void conf_build_section(const struct conf_block *, const struct conf_section *, 
 /* One section of another grammar: defaults, and what the block gives. The struct is zero before,
  * and its values are the caller's to conf_value_free(). */
 
-struct conf_file *conf_provider_files(const struct conf *, struct conf_faults *);
+struct conf_file *conf_provider_files(const struct conf *, const struct conf_lines *,
+				      struct conf_faults *);
 /* The files of providers that it names, in an array for the caller to free, each of them to conf_file_fini(). */
 
 void conf_provider_check(struct conf *, const struct conf_lines *, struct conf_faults *);

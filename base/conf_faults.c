@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,22 @@ void conf_fault(struct conf_faults *f, const char *file, int line, const char *f
 	buf_vprintf(&text, fmt, args);
 	va_end(args);
 	f->fault = mem_realloc(f->fault, (size_t)(f->n + 1) * sizeof *f->fault);
-	f->fault[f->n++] = (struct conf_fault){file, line > 0 ? line : 1,
-					       hide_controls(buf_steal(&text, NULL))};
+	f->fault[f->n++] =
+		(struct conf_fault){file, line > 0 ? line : 1,
+				    hide_controls(buf_steal(&text, NULL)), line == CONF_LINE_NONE};
+}
+
+void conf_faults_name(struct conf_faults *f, int from, const char *file, int line)
+{
+	assert(line > 0);
+	for (int i = from; i < f->n; i++) {
+		struct conf_fault *of = &f->fault[i];
+		if (!of->whole)
+			continue;
+		char *text = hide_controls(mem_printf("%s %s", of->file, of->text));
+		free(of->text);
+		*of = (struct conf_fault){file, line, text, false};
+	}
 }
 
 /* Stable, and by line within a file; the files in the order in which they were read. */

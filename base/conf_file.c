@@ -375,7 +375,7 @@ static char *read_text(FILE *in, const char *file, struct conf_faults *faults)
 	}
 	bool good = in && !ferror(in);
 	if (!good)
-		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
+		conf_fault(faults, file, CONF_LINE_NONE, "can't be read: %s", strerror(errno));
 	if (in)
 		fclose(in);
 	buf_consume(&text, utf8_mark(buf_cstr(&text)));

@@ -43,12 +43,21 @@ static bool is_left_out(const struct conf *c, const char *file)
 	return !*c->file || (missing && strcmp(file, SHIPPED) == 0);
 }
 
-struct conf_file *conf_provider_files(const struct conf *c, struct conf_faults *faults)
+static void read_named(const struct conf *c, int i, struct conf_file *to,
+		       const struct conf_lines *lines, struct conf_faults *faults)
+{
+	int before = faults->n;
+	read_file(to, c->providers.item[i], faults);
+	conf_faults_name(faults, before, c->file, conf_lines_find(lines, &c->providers, i, 1));
+}
+
+struct conf_file *conf_provider_files(const struct conf *c, const struct conf_lines *lines,
+				      struct conf_faults *faults)
 {
 	struct conf_file *file = mem_zalloc((size_t)(c->providers.n + 1) * sizeof *file);
 	for (int i = 0; i < c->providers.n; i++)
 		if (!is_left_out(c, c->providers.item[i]))
-			read_file(&file[i], c->providers.item[i], faults);
+			read_named(c, i, &file[i], lines, faults);
 	return file;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/table.h"
 
-#include "base/conf_file.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "base/refs.h"
@@ -11,7 +11,6 @@
 
 #include <cdb.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,18 +69,18 @@ static bool is_at_rest(const struct stamp *s)
 static int copy_file(const char *file)
 {
 	char *piece = mem_alloc(PIECE);
-	int from = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int to = from < 0 ? -1 : memfd_create("table", MFD_CLOEXEC);
+	FILE *from = file_open(file);
+	int to = from ? memfd_create("table", MFD_CLOEXEC) : -1;
 	ssize_t n = to < 0 ? -1 : 1;
 	while (n > 0) {
-		n = read(from, piece, PIECE);
+		n = read(fileno(from), piece, PIECE);
 		if (n > 0 && write(to, piece, (size_t)n) != n)
 			n = -1;
 	}
 	int error = errno;
 	free(piece);
-	if (from >= 0)
-		close(from);
+	if (from)
+		fclose(from);
 	if (n < 0 && to >= 0)
 		close(to);
 	errno = error;
@@ -157,7 +156,7 @@ static void read_cdb(struct table *t, const char *file, const struct table_form 
 	int fd = copy_file(file), number = 0, more = 0;
 	unsigned at;
 	if (fd < 0) {
-		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
+		conf_fault(faults, file, CONF_LINE_NONE, "can't be read: %s", strerror(errno));
 		return;
 	}
 	if (cdb_init(&t->cdb, fd) != 0) {

@@ -15,6 +15,7 @@
 #define BASE_TABLES_H
 
 #include "base/conf.h"
+#include "base/conf_lines.h"
 #include "base/socketmap_name.h"
 #include "base/table.h"
 
@@ -53,8 +54,8 @@ enum table_role {
 
 /* tables_read.c */
 
-struct tables *tables_read(const struct conf *, struct conf_faults *);
-/* NULL when there is a fault in any file. */
+struct tables *tables_read(const struct conf *, const struct conf_lines *, struct conf_faults *);
+/* NULL when there is a fault in any file; that one can't be read is told of the line that names it. */
 
 bool tables_stale(const struct tables *);
 /* Has any file changed, and rests? Asks the file system once a file. */

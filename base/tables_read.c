@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct conf_list *files_of(const struct conf *c, enum table_role role)
 {
@@ -39,7 +40,31 @@ static void check_also(const struct conf *c, struct tables *t, struct conf_fault
 	dkim_rows_fini(&rows);
 }
 
-struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
+/* Files of routes are gathered in one list, and the users' file is no list in the configuration. */
+static int line_of_name(const struct conf *c, const struct conf_lines *lines, enum table_role role,
+			int i)
+{
+	const struct conf_list *files = files_of(c, role);
+	if (role == TABLE_USERS)
+		return conf_lines_find(lines, &c->auth.file, -1, 1);
+	for (int r = 0; role == TABLE_RECIPIENTS && r < c->nroute; r++)
+		for (int j = 0; j < c->route[r].recipients.n; j++)
+			if (strcmp(c->route[r].recipients.item[j], files->item[i]) == 0)
+				return conf_lines_find(lines, &c->route[r].recipients, j, 1);
+	return conf_lines_find(lines, files, i, 1);
+}
+
+static struct table *read_named(const struct conf *c, const struct conf_lines *lines,
+				enum table_role role, int i, struct conf_faults *faults)
+{
+	int before = faults->n;
+	struct table *t = table_read(files_of(c, role)->item[i], table_form_of(role), c, faults);
+	conf_faults_name(faults, before, c->file, line_of_name(c, lines, role, i));
+	return t;
+}
+
+struct tables *tables_read(const struct conf *c, const struct conf_lines *lines,
+			   struct conf_faults *faults)
 {
 	int before = faults->n;
 	struct tables *t = mem_zalloc(sizeof *t);
@@ -49,8 +74,7 @@ struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 		struct role *r = &t->of[role];
 		r->table = mem_zalloc((size_t)files->n * sizeof(struct table *));
 		for (; r->n < files->n; r->n++)
-			r->table[r->n] = table_read(
-				files->item[r->n], table_form_of((enum table_role)role), c, faults);
+			r->table[r->n] = read_named(c, lines, (enum table_role)role, r->n, faults);
 	}
 	if (faults->n == before)
 		check_also(c, t, faults);
@@ -73,7 +97,9 @@ bool tables_stale(const struct tables *t)
 static void say_stale(const char *file, enum table_role role, const struct conf_fault *fault)
 {
 	char *subject = mem_printf("%s %s", tables_setting(role), file);
-	char *reason = fault ? mem_printf("line %d: %s", fault->line, fault->text) : NULL;
+	char *reason = !fault	      ? NULL
+		       : fault->whole ? mem_strdup(fault->text)
+				      : mem_printf("line %d: %s", fault->line, fault->text);
 	condition_turn(CONDITION_tables_stale, fault != NULL, subject, reason);
 	free(subject);
 	free(reason);

@@ -140,7 +140,7 @@ static void build_scenario(struct scenario *s, const struct conf_file *from,
 	bool whole = faults->n == 0;
 	s->conf = conf_build(from, s->file, &lines, faults);
 	if (s->conf)
-		s->conf->tables = tables_read(s->conf, faults);
+		s->conf->tables = tables_read(s->conf, &lines, faults);
 	build_single(s, SCENARIO_KIND_SIMULATION, &s->simulation, from, &lines, faults);
 	build_single(s, SCENARIO_KIND_REDIS, &s->redis, from, &lines, faults);
 	s->nodes = s->simulation.nodes;

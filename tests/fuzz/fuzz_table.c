@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	char *item[] = {cdb ? cdb_name : text.path};
 	name_file(c, role, item);
-	c->tables = tables_read(c, &faults);
+	c->tables = tables_read(c, &(struct conf_lines){0}, &faults);
 	assert((c->tables == NULL) == (faults.n > 0));
 	if (c->tables)
 		use(c, role);

@@ -486,6 +486,22 @@ static void a_file_that_can_t_be_read_is_said(void **state)
 	assert_non_null(strstr(buf_cstr(&errors), "/tmp:1: can't be read"));
 }
 
+static void a_table_that_can_t_be_read_is_said_where_it_is_named(void **state)
+{
+	(void)state;
+	const char *nowhere = "/nowhere/t can't be read: No such file or directory";
+	wrong("aliases = {\n \"/nowhere/t\" }", 2, nowhere);
+	wrong("routes = { \"/dev/null\",\n \"/nowhere/t\" }", 2, nowhere);
+	wrong("archive {\n tables = { \"/nowhere/t\" } }", 2, nowhere);
+	wrong("route \"a.test\" { }\nroute \"b.test\" {\n recipients = { \"/nowhere/t\" } }", 3,
+	      nowhere);
+	wrong("auth {\n file = \"/nowhere/t\" }\n"
+	      "listener a { auth = true }",
+	      2, nowhere);
+	wrong("aliases = { \"/nowhere/t.cdb\" }", 1, "/nowhere/t.cdb can't be read: No such file");
+	wrong("\ncanonical = { \"/tmp\" }", 2, "/tmp can't be read: Is a directory");
+}
+
 static void several_faults_are_said_in_the_order_of_their_lines(void **state)
 {
 	(void)state;
@@ -722,6 +738,7 @@ int main(void)
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_tls_policy_that_is_none_is_a_fault),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
+		cmocka_unit_test(a_table_that_can_t_be_read_is_said_where_it_is_named),
 		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),
 		cmocka_unit_test(what_is_printed_can_be_read_back),
 		cmocka_unit_test(one_setting_or_one_section_can_be_printed),

@@ -176,7 +176,7 @@ static void faults_of_a_file_are_said_of_that_file(void **state)
 	wrong("", "hostname = \"x\"\n", own_path, 1, "hostname");
 	wrong("", "transport \"x\" { }\n", own_path, 1, "transport");
 	wrong("", "provider \"a\" {\n", own_path, 1, "");
-	wrong("", NULL, own_path, 1, "can't be read");
+	wrong("", NULL, conf_path, 1, "can't be read");
 	wrong("provider \"a\" { connection_limit = 3 }\n", "provider \"a\" { mx = { \"a b\" } }\n",
 	      own_path, 1, "not the name of a host");
 }

@@ -236,6 +236,20 @@ static void a_cdb_file_with_a_fault_says_which_record(void **state)
 	unlink(path);
 }
 
+static void a_cdb_file_that_never_ends_is_not_read(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof path, "/tmp/test_table.%d.cdb", (int)getpid());
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_null(read_table(&blank));
+	assert_non_null(strstr(buf_cstr(&errors), "can't be read"));
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_null(read_table(&blank));
+	assert_non_null(strstr(buf_cstr(&errors), "can't be read"));
+	unlink(path);
+}
+
 /* Whatever is missing or wrong in it: found, or harmless. */
 static void a_damaged_cdb_file_does_no_harm(void **state)
 {
@@ -297,6 +311,7 @@ int main(void)
 		cmocka_unit_test(each_fault_has_its_line),
 		cmocka_unit_test(a_cdb_file_has_its_keys_with_nul_or_without),
 		cmocka_unit_test(a_cdb_file_with_a_fault_says_which_record),
+		cmocka_unit_test(a_cdb_file_that_never_ends_is_not_read),
 		cmocka_unit_test(a_damaged_cdb_file_does_no_harm),
 		cmocka_unit_test(a_table_is_stale_when_its_file_has_changed_and_rests),
 	};

@@ -273,7 +273,7 @@ static void read_rows(const char *rows)
 	dprintf(fd, "%s", rows);
 	close(fd);
 	conf_list_add(&conf.limits, file);
-	conf.tables = tables_read(&conf, &faults);
+	conf.tables = tables_read(&conf, &(struct conf_lines){0}, &faults);
 	assert_non_null(conf.tables);
 	unlink(file);
 }
@@ -322,7 +322,7 @@ static void what_a_server_says_takes_the_place_of_all_rows(void **state)
 	(void)state;
 	struct conf_faults faults = {0};
 	conf_list_add(&conf.limits, "socketmap:unix:/run/map:m");
-	conf.tables = tables_read(&conf, &faults);
+	conf.tables = tables_read(&conf, &(struct conf_lines){0}, &faults);
 	assert_non_null(conf.tables);
 	limits_told(&limits, "ann", "1/m", now_us);
 	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
