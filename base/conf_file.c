@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <confuse.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ enum { ROWS_MAX = 100, KINDS_MAX = 32 };
 
 struct seen {
 	const cfg_opt_t *opt;
-	int line;
-	bool given; /* in the file */
+	int line, place; /* place: among all, in the order of the file */
+	bool given;	 /* in the file */
 };
 
 /* libconfuse's callbacks carry no pointer of ours; there is one reader at a time. */
@@ -35,16 +36,18 @@ static struct {
 	const struct conf_section *const *sections; /* by kind; NULL: may not be in the file */
 	int kinds;
 	int nseen;
-	struct seen *seen; /* every value in the order of the file */
-	char *unknown;	   /* the name that ended the parser, */
-	int unknown_line;  /* and where it stands */
+	struct seen *
+		seen; /* every value: of each option in the order of the file, once sort_seen() has been */
+	char *unknown;	  /* the name that ended the parser, */
+	int unknown_line; /* and where it stands */
 } reading;
 
 static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
 {
 	reading.seen = mem_realloc(reading.seen, (size_t)(reading.nseen + 1) * sizeof(struct seen));
-	reading.seen[reading.nseen++] =
-		(struct seen){opt, cfg->line, strcmp(value, NOT_GIVEN) != 0};
+	reading.seen[reading.nseen] =
+		(struct seen){opt, cfg->line, reading.nseen, strcmp(value, NOT_GIVEN) != 0};
+	reading.nseen++;
 	*(const char **)result = value;
 	return 0;
 }
@@ -111,13 +114,41 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 	buf_fini(&text);
 }
 
+static int by_option(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+	uintptr_t one = (uintptr_t)x->opt, other = (uintptr_t)y->opt;
+	return one != other ? (one > other) - (one < other) : x->place - y->place;
+}
+
+static void sort_seen(void)
+{
+	if (reading.nseen > 0)
+		qsort(reading.seen, (size_t)reading.nseen, sizeof *reading.seen, by_option);
+}
+
+/* The values of an option, n of them, in the order of the file. */
+static const struct seen *find_seen(const cfg_opt_t *opt, int *n)
+{
+	int low = 0, high = reading.nseen;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if ((uintptr_t)reading.seen[middle].opt < (uintptr_t)opt)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (*n = 0; low + *n < reading.nseen && reading.seen[low + *n].opt == opt;)
+		++*n;
+	return reading.seen + low;
+}
+
 /* Where the values of an option were, newest first: a list's last is asked for with 0. */
 static int line_of(const cfg_opt_t *opt, int from_end)
 {
-	for (int i = reading.nseen - 1; i >= 0; i--)
-		if (reading.seen[i].opt == opt && from_end-- == 0)
-			return reading.seen[i].line;
-	return 1;
+	int n;
+	const struct seen *of = find_seen(opt, &n);
+	return from_end < n ? of[n - 1 - from_end].line : 1;
 }
 
 static void make_options(cfg_opt_t *to, const struct conf_section *s, bool like)
@@ -160,12 +191,13 @@ static cfg_t *make_parser(void)
 /* Values given before count for nothing. */
 static void check_once(const cfg_opt_t *opt, const char *name, int most)
 {
-	int n = 0, line = 0, last = 0;
-	for (int i = 0; i < reading.nseen; i++) {
-		if (reading.seen[i].opt != opt || !reading.seen[i].given)
+	int n = 0, line = 0, last = 0, all;
+	const struct seen *of = find_seen(opt, &all);
+	for (int i = 0; i < all; i++) {
+		if (!of[i].given)
 			continue;
-		line = line > 0 ? line : reading.seen[i].line;
-		last = reading.seen[i].line;
+		line = line > 0 ? line : of[i].line;
+		last = of[i].line;
 		n++;
 	}
 	if (n > most)
@@ -246,20 +278,11 @@ static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *sc
 			cfg_t *section = cfg_getnsec(cfg, s->name, i);
 			const char *title = s->titled ? cfg_title(section) : "";
 			const char *mark = find_mark(s, title);
-			int line = mark ? scan->head[atoi(mark + 1)].line
-					: conf_scan_line(scan, s->name, title);
-			take_block(f, section, kind, line);
+			const struct conf_head *head = mark ? &scan->head[atoi(mark + 1)]
+							    : conf_scan_first(scan, s->name, title);
+			take_block(f, section, kind, head ? head->line : 1);
 		}
 	}
-}
-
-static const struct conf_head *find_head_before(const struct conf_scan *scan,
-						const struct conf_head *h)
-{
-	for (const struct conf_head *o = scan->head; o < h; o++)
-		if (strcmp(o->name, h->name) == 0 && strcmp(o->title, h->title) == 0)
-			return o;
-	return NULL;
 }
 
 /* Two sections of one name would silently become one. */
@@ -267,11 +290,11 @@ static void check_heads(const struct conf_scan *scan)
 {
 	for (int i = 0; i < scan->nhead; i++) {
 		const struct conf_head *h = &scan->head[i];
-		const struct conf_head *before = find_head_before(scan, h);
-		if (before && strcmp(h->name, REPEATED) != 0)
+		const struct conf_head *first = conf_scan_first(scan, h->name, h->title);
+		if (first != h && strcmp(h->name, REPEATED) != 0)
 			conf_fault(reading.faults, reading.file, h->line,
 				   "%s \"%s\" is already there, in line %d", h->name, h->title,
-				   before->line);
+				   first->line);
 	}
 }
 
@@ -319,6 +342,7 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 	conf_scan_tell_apart(&scan, REPEATED);
 	if (faults->n == 0) {
 		cfg_t *cfg = parse_all(&scan);
+		sort_seen();
 		take_all(f, cfg, &scan);
 		cfg_free(cfg);
 	}

@@ -212,6 +212,30 @@ static bool scan_piece(struct scanner *s)
 	}
 }
 
+static int compare_to(const struct conf_head *h, const char *name, const char *title)
+{
+	int names = strcmp(h->name, name);
+	return names ? names : strcmp(h->title, title);
+}
+
+static int by_title(const void *a, const void *b)
+{
+	const struct conf_head *const *x = a, *const *y = b;
+	int order = compare_to(*x, (*y)->name, (*y)->title);
+	return order ? order : (*x > *y) - (*x < *y);
+}
+
+static void sort_heads(struct conf_scan *scan)
+{
+	size_t n = (size_t)scan->nhead;
+	if (n == 0)
+		return;
+	scan->sorted = mem_alloc(n * sizeof *scan->sorted);
+	for (size_t i = 0; i < n; i++)
+		scan->sorted[i] = &scan->head[i];
+	qsort(scan->sorted, n, sizeof *scan->sorted, by_title);
+}
+
 void conf_scan(struct conf_scan *scan, const char *text, const char *file,
 	       struct conf_faults *faults)
 {
@@ -226,6 +250,7 @@ void conf_scan(struct conf_scan *scan, const char *text, const char *file,
 		conf_fault(faults, file, s.section_line,
 			   "this section is never closed: } is missing");
 	end_statement(&s);
+	sort_heads(scan);
 }
 
 bool conf_scan_find(const char *text, const char *name, char **value)
@@ -255,6 +280,7 @@ void conf_scan_fini(struct conf_scan *scan)
 		free(scan->head[i].name);
 		free(scan->head[i].title);
 	}
+	free(scan->sorted);
 	free(scan->head);
 	buf_fini(&scan->clean);
 }
@@ -277,11 +303,17 @@ void conf_scan_tell_apart(struct conf_scan *scan, const char *name)
 	scan->clean = with;
 }
 
-int conf_scan_line(const struct conf_scan *scan, const char *name, const char *title)
+const struct conf_head *conf_scan_first(const struct conf_scan *scan, const char *name,
+					const char *title)
 {
-	for (int i = 0; i < scan->nhead; i++)
-		if (strcmp(scan->head[i].name, name) == 0 &&
-		    strcmp(scan->head[i].title, title) == 0)
-			return scan->head[i].line;
-	return 1;
+	int low = 0, high = scan->nhead;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (compare_to(scan->sorted[middle], name, title) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool found = low < scan->nhead && compare_to(scan->sorted[low], name, title) == 0;
+	return found ? scan->sorted[low] : NULL;
 }

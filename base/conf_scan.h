@@ -26,6 +26,7 @@ struct conf_scan {
 	struct buf clean; /* the same lines, for libconfuse */
 	int nhead;
 	struct conf_head *head;
+	struct conf_head **sorted; /* by name, title and place: a file may have tens of thousands */
 };
 
 void conf_scan(struct conf_scan *, const char *text, const char *file, struct conf_faults *);
@@ -41,7 +42,8 @@ void conf_scan_tell_apart(struct conf_scan *, const char *name);
 
 #define CONF_SCAN_MARK '\x1f'
 
-int conf_scan_line(const struct conf_scan *, const char *name, const char *title);
-/* Where that section begins; 1 when it is not there. */
+const struct conf_head *conf_scan_first(const struct conf_scan *, const char *name,
+					const char *title);
+/* The first section of that name and title. NULL: there is none. */
 
 #endif

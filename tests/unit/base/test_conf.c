@@ -502,6 +502,24 @@ static void a_table_that_can_t_be_read_is_said_where_it_is_named(void **state)
 	wrong("\ncanonical = { \"/tmp\" }", 2, "/tmp can't be read: Is a directory");
 }
 
+static void lines_are_known_among_thousands_of_sections(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	for (int i = 0; i < 3000; i++)
+		buf_printf(&text, "route \"%d.test\" {\n relay = { \"[192.0.2.1]:25\" } }\n", i);
+	struct conf *c = good(buf_cstr(&text));
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(c->route[i].line, 2 * i + 1);
+	conf_unref(c);
+	buf_puts(&text, "route \"1500.test\" { }\n");
+	wrong(buf_cstr(&text), 6001, "route \"1500.test\" is already there, in line 3001");
+	buf_puts(&text, "route \"3000.test\" { verify = true\n verify = false }\n");
+	assert_null(read_text(strstr(buf_cstr(&text), "route \"2000.test\"")));
+	assert_non_null(strstr(buf_cstr(&errors), ":2003: verify is already there, in line 2002"));
+	buf_fini(&text);
+}
+
 static void several_faults_are_said_in_the_order_of_their_lines(void **state)
 {
 	(void)state;
@@ -738,6 +756,7 @@ int main(void)
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_tls_policy_that_is_none_is_a_fault),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
+		cmocka_unit_test(lines_are_known_among_thousands_of_sections),
 		cmocka_unit_test(a_table_that_can_t_be_read_is_said_where_it_is_named),
 		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),
 		cmocka_unit_test(what_is_printed_can_be_read_back),
