@@ -177,12 +177,18 @@ static void serve_client(struct conf *conf, int fd)
 	conf_unref(o.conf);
 }
 
+static bool has_entry(const struct conf *conf, const char *name)
+{
+	char *path = mem_printf("%s/%s", conf->spool, name);
+	bool there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
+/* A start takes up a log without a format, too, as a backup may have it. */
 static bool may_be_queue(const struct conf *conf)
 {
-	char *format = mem_printf("%s/format", conf->spool);
-	bool there = access(format, F_OK) == 0;
-	free(format);
-	return there;
+	return has_entry(conf, "format") || has_entry(conf, "log");
 }
 
 int offline_begin(struct conf *conf, pid_t *child)

@@ -69,6 +69,8 @@ def test_the_queue_of_a_relay_that_was_killed(lab):
     relay.config.settings["spool"] = copy
     relay.write_config()
     assert [m["id"] for m in listed(relay)] == ids
+    os.unlink(os.path.join(copy, "format"))
+    assert [m["id"] for m in listed(relay)] == ids
     relay.config.settings["spool"] = spool
     relay.write_config()
 
