@@ -18,6 +18,7 @@
 #include "base/tls_verify.h"
 #include "base/trust_anchor.h"
 
+#include <curl/curl.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -609,12 +610,21 @@ static void check_auth(struct check *c)
 			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
 }
 
+/* As who posts to it reads it. */
+static bool url_good(const char *to)
+{
+	CURLU *url = curl_url();
+	bool good = url && curl_url_set(url, CURLUPART_URL, to, 0) == CURLUE_OK;
+	curl_url_cleanup(url);
+	return good;
+}
+
 static bool receiver_good(const char *to)
 {
 	const size_t socket = strlen("unix:"), most = sizeof((struct sockaddr_un *)NULL)->sun_path;
-	return !*to || *to == '/' || strncmp(to, "http://", 7) == 0 ||
-	       strncmp(to, "https://", 8) == 0 ||
-	       (strncmp(to, "unix:/", 6) == 0 && strlen(to) - socket < most);
+	if (strncmp(to, "http://", 7) == 0 || strncmp(to, "https://", 8) == 0)
+		return url_good(to);
+	return !*to || *to == '/' || (strncmp(to, "unix:/", 6) == 0 && strlen(to) - socket < most);
 }
 
 static void check_events(struct check *c)

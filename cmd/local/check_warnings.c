@@ -163,18 +163,29 @@ static void check_dns(struct checked *c)
 			     d->server.item[i]);
 }
 
-static void check_log(struct checked *c)
+/* A file that the relay appends to. */
+static void check_appended(struct checked *c, const char *name, const char *path,
+			   const char *effect)
 {
-	const char *path = c->conf->log, *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/');
 	struct stat st;
-	if (path[0] == '/' && stat(path, &st) == 0) {
+	if (stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
-			warn(c, 0, "log %s is a folder: the relay will not start", path);
-	} else if (path[0] == '/' && slash > path) {
+			warn(c, 0, "%s %s is a folder: %s", name, path, effect);
+	} else if (slash > path) {
 		char *folder = mem_printf("%.*s", (int)(slash - path), path);
 		if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
-			warn(c, 0, "log %s: there is no folder %s", path, folder);
+			warn(c, 0, "%s %s: there is no folder %s", name, path, folder);
 		free(folder);
+	}
+}
+
+static void check_log(struct checked *c)
+{
+	const char *path = c->conf->log;
+	struct stat st;
+	if (path[0] == '/') {
+		check_appended(c, "log", path, "the relay will not start");
 	} else if (strncmp(path, "syslog", 6) == 0) {
 		const char *place = path[6] ? path + 7 : "/dev/log";
 		if (stat(place, &st) != 0)
@@ -538,6 +549,8 @@ int check_warnings(const struct conf *conf)
 	check_spool(&c);
 	check_dns(&c);
 	check_log(&c);
+	if (conf->events.to[0] == '/')
+		check_appended(&c, "events", conf->events.to, "no event is written");
 	check_postmaster(&c);
 	for (int i = 0; i < conf->nlistener; i++) {
 		check_listener(&c, &conf->listener[i]);

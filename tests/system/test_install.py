@@ -137,6 +137,8 @@ def make_key(relay, certificates):
     (lambda relay: relay.config.settings.update(queue_minfree="1000000m"), "less room than queue_minfree"),
     (lambda relay: relay.config.settings.update(log="/nowhere/at/all"), "there is no folder /nowhere/at"),
     (lambda relay: relay.config.settings.update(log="/etc"), "log /etc is a folder"),
+    (lambda relay: setattr(relay.config, "extra", 'events { to = "/etc" }\n'), "events /etc is a folder"),
+    (lambda relay: setattr(relay.config, "extra", 'events { to = "/nowhere/at/all" }\n'), "events /nowhere/at/all: there is no folder"),
     (lambda relay: relay.config.settings.update(spool="/etc/hostname"), "spool /etc/hostname is no folder"),
     (lambda relay: relay.config.settings.update(spool="/etc/hostname/queue"), "spool /etc/hostname/queue is no folder"),
     (lambda relay: relay.config.settings.update(log="syslog:/nowhere/log"), "no syslogd at /nowhere/log"),

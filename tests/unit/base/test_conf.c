@@ -250,6 +250,11 @@ static void wrong_values_are_said_with_their_line(void **state)
 	wrong("postmaster = nobody", 1, "is not an address");
 	wrong("masquerade_exceptions = { \"root\",\n \"root@a.test\" }", 2, "is not a local part");
 	wrong("masquerade_exceptions = { \"\" }", 1, "\"\" is not a local part");
+	wrong("events {\n to = \"http://\" }", 2, "nor an http:// or https:// URL");
+	wrong("events {\n to = \"https://a b.test/\" }", 2, "nor an http:// or https:// URL");
+	wrong("events {\n to = \"http://a.test:99999/\" }", 2, "nor an http:// or https:// URL");
+	wrong("events {\n to = \"http://[::1\" }", 2, "nor an http:// or https:// URL");
+	conf_unref(good("events { to = \"https://a.test:8443/x?y=z\" }"));
 	wrong("masquerade_exceptions = { \"a b\" }", 1, "\"a b\" is not a local part");
 }
 
