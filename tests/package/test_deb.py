@@ -11,7 +11,7 @@ import pytest
 from bare import TOP, Bare, make, with_network
 
 BUILT = TOP / "build" / "deb"
-NEWER = "9.9"
+NEWER = "1:9.9"
 NOBODY = 65534
 SETTINGS = {'#log = "stderr"': 'log = "/var/log/sluice.log"', 'route "*" {': 'route "*" {\n\trelay = { "[127.0.0.1]:2526" }'}
 
@@ -91,6 +91,12 @@ def test_a_bare_machine_has_all_of_it(bare):
     assert bare.run("sluice", "check").stdout == "configuration ok\n"
     assert "mail-transport-agent" in bare.run("dpkg-query", "-W", "-f", "${Provides} ${Conflicts} ${Replaces}", "sluice").stdout
     assert bare.run("cat", "/etc/sluice/sluice.conf").stdout.count('\taddress = {"127.0.0.1:25"}') == 1
+
+
+def test_no_upgrade_puts_debian_s_package_of_this_name_in_its_place(bare):
+    said = with_network(bare.root, "apt-cache", "policy", "sluice")
+    ours = installed(bare).split()[1]
+    assert f"Installed: {ours}\n" in said and f"Candidate: {ours}\n" in said, said
 
 
 def test_users_send_before_and_after_the_start(bare):
