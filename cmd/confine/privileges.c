@@ -154,6 +154,14 @@ static char *without_slashes(const char *path)
 	return mem_strndup(path, len);
 }
 
+bool privileges_gives_folder(const struct privileges *p, const char *path)
+{
+	char *name = without_slashes(path);
+	bool gives = p->change && may_give_folder(p, name);
+	free(name);
+	return gives;
+}
+
 bool privileges_own_folder(const struct privileges *p, const char *path, struct buf *error)
 {
 	char *name = without_slashes(path);

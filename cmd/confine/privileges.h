@@ -34,6 +34,9 @@ bool privileges_own_folder(const struct privileges *, const char *path, struct b
 /* Make the folder if it is missing, and give it to the user. Nothing where root may not touch it, unless it is root's own
  * in a folder such as /tmp: with the user's rights it is made, or can be used, or not. */
 
+bool privileges_gives_folder(const struct privileges *, const char *path);
+/* Would that give it to the user? */
+
 void privileges_own_file(const struct privileges *, const char *path);
 /* Give a regular file to the user; one that is not there is none of our business. */
 

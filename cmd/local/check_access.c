@@ -23,7 +23,8 @@ struct named {
 	int line;
 	const char *whose; /* "listener", or a setting's name */
 	char *path;
-	int error; /* errno of the user's look at it */
+	bool written; /* not only read */
+	int error;    /* errno of the user's look at it */
 };
 
 struct access {
@@ -118,13 +119,37 @@ static void add_all(struct access *a)
 	add_tables(a);
 }
 
-/* A file that is not there is no question of rights. */
-static int try_file(const char *path)
+static void add_written(struct access *a, char *path)
+{
+	a->file = mem_realloc(a->file, (a->n + 1) * sizeof *a->file);
+	a->file[a->n++] = (struct named){.whose = "spool", .path = path, .written = true};
+}
+
+/* A queue from a backup may be of a user of another machine. Its folder itself is given to the user at a start by root, where
+ * that may be. */
+static void add_queue(struct access *a, const struct privileges *p)
+{
+	static const char *const within[] = {"lock", "log", "large", "taken", "maildrop"};
+	const char *spool = a->conf->spool;
+	if (!privileges_gives_folder(p, spool))
+		add_written(a, mem_strdup(spool));
+	for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+		add_written(a, mem_printf("%s/%s", spool, within[i]));
+}
+
+static int try_read(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int error = fd < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);
+	return error;
+}
+
+/* A file that is not there is no question of rights. */
+static int try_file(const struct named *f)
+{
+	int error = f->written ? access(f->path, R_OK | W_OK) == 0 ? 0 : errno : try_read(f->path);
 	return error == EACCES || error == EPERM ? error : 0;
 }
 
@@ -135,7 +160,7 @@ static void try_all(struct access *a, struct privileges *p, int answers)
 	if (!privileges_drop(p, &error))
 		_exit(1);
 	for (size_t i = 0; i < a->n; i++) {
-		int got = try_file(a->file[i].path);
+		int got = try_file(&a->file[i]);
 		if (write(answers, &got, sizeof got) != sizeof got)
 			_exit(1);
 	}
@@ -198,6 +223,16 @@ char *check_access_command(const struct conf *conf, const char *path)
 	return command;
 }
 
+static void tell_of_queue(const struct conf *conf, const char *path,
+			  void (*tell)(void *context, int line, const char *text), void *context)
+{
+	char *text = mem_printf(
+		"spool: the relay's user \"%s\" may not read and write %s (chown -R %s: %s/)",
+		conf->user, path, conf->user, conf->spool);
+	tell(context, 0, text);
+	free(text);
+}
+
 static void tell_of_file(const struct conf *conf, const struct named *f,
 			 void (*tell)(void *context, int line, const char *text), void *context)
 {
@@ -207,6 +242,22 @@ static void tell_of_file(const struct conf *conf, const struct named *f,
 	tell(context, f->line, text);
 	free(text);
 	free(command);
+}
+
+/* One command gives the user all of the queue. */
+static void tell_of_all(struct access *a, void (*tell)(void *context, int line, const char *text),
+			void *context)
+{
+	bool told = false;
+	for (size_t i = 0; i < a->n; i++) {
+		struct named *f = &a->file[i];
+		if (f->error && !f->written)
+			tell_of_file(a->conf, f, tell, context);
+		else if (f->error && !told)
+			tell_of_queue(a->conf, f->path, tell, context);
+		told = told || (f->error && f->written);
+		free(f->path);
+	}
 }
 
 bool check_access_user(const struct conf *conf, struct buf *error)
@@ -229,13 +280,10 @@ void check_access(const struct conf *conf, void (*tell)(void *context, int line,
 		return;
 	if (privileges_find(&p, conf->user, &error) && p.change) {
 		add_all(&a);
+		add_queue(&a, &p);
 		ask_user(&a, &p);
 	}
-	for (size_t i = 0; i < a.n; i++) {
-		if (a.file[i].error)
-			tell_of_file(conf, &a.file[i], tell, context);
-		free(a.file[i].path);
-	}
+	tell_of_all(&a, tell, context);
 	free(a.file);
 	buf_fini(&error);
 	privileges_fini(&p);

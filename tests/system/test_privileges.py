@@ -204,6 +204,24 @@ def test_check_sees_as_the_relay_s_user_and_its_advice_mends_it(signing, where, 
     assert other.returncode != 0
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_check_says_that_a_queue_is_somebody_else_s(signing, linked):
+    """As one that was put back from another machine's backup, or is on another disk."""
+    _, path, _ = signing
+    spool = os.path.join(os.path.dirname(path), "spool")
+    if linked:
+        os.mkdir(spool + ".there")
+        os.symlink(spool + ".there", spool)
+    os.makedirs(os.path.join(spool, "log"), exist_ok=True)
+    status, said = _said_by_check(path)
+    first = spool if linked else os.path.join(spool, "log")
+    command = f"chown -R daemon: {spool}/"
+    assert status == 0 and said.count("\n") == 1, said
+    assert f'the relay\'s user "daemon" may not read and write {first} ({command})' in said
+    subprocess.run(command, shell=True, check=True, timeout=60)
+    assert _said_by_check(path) == (0, "")
+
+
 @pytest.fixture
 def trusting(signing, lab):
     """Write the same relay with a secret of each kind that others than hosts and clients ask for; return its path and their files."""
