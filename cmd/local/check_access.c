@@ -19,12 +19,14 @@
 
 enum { MODE_GIVEN = 0640 };
 
+enum use { USE_READ, USE_QUEUE, USE_LOG };
+
 struct named {
 	int line;
 	const char *whose; /* "listener", or a setting's name */
 	char *path;
-	bool written; /* not only read */
-	int error;    /* errno of the user's look at it */
+	enum use use;
+	int error; /* errno of the user's look at it */
 };
 
 struct access {
@@ -119,10 +121,10 @@ static void add_all(struct access *a)
 	add_tables(a);
 }
 
-static void add_written(struct access *a, char *path)
+static void add_written(struct access *a, enum use use, char *path)
 {
 	a->file = mem_realloc(a->file, (a->n + 1) * sizeof *a->file);
-	a->file[a->n++] = (struct named){.whose = "spool", .path = path, .written = true};
+	a->file[a->n++] = (struct named){.path = path, .use = use};
 }
 
 /* A queue from a backup may be of a user of another machine. Its folder itself is given to the user at a start by root, where
@@ -132,9 +134,25 @@ static void add_queue(struct access *a, const struct privileges *p)
 	static const char *const within[] = {"lock", "log", "large", "taken", "maildrop"};
 	const char *spool = a->conf->spool;
 	if (!privileges_gives_folder(p, spool))
-		add_written(a, mem_strdup(spool));
+		add_written(a, USE_QUEUE, mem_strdup(spool));
 	for (size_t i = 0; i < sizeof within / sizeof *within; i++)
-		add_written(a, mem_printf("%s/%s", spool, within[i]));
+		add_written(a, USE_QUEUE, mem_printf("%s/%s", spool, within[i]));
+}
+
+static int try_access(const char *path, int mode)
+{
+	return access(path, mode) == 0 ? 0 : errno;
+}
+
+/* One that is yet to be made is made in its folder. */
+static int try_append(const char *path)
+{
+	char *folder = mem_printf("%.*s/", (int)(strrchr(path, '/') - path), path);
+	int error = try_access(path, W_OK);
+	if (error == ENOENT)
+		error = try_access(folder, W_OK | X_OK);
+	free(folder);
+	return error;
 }
 
 static int try_read(const char *path)
@@ -149,7 +167,9 @@ static int try_read(const char *path)
 /* A file that is not there is no question of rights. */
 static int try_file(const struct named *f)
 {
-	int error = f->written ? access(f->path, R_OK | W_OK) == 0 ? 0 : errno : try_read(f->path);
+	int error = f->use == USE_QUEUE ? try_access(f->path, R_OK | W_OK)
+		    : f->use == USE_LOG ? try_append(f->path)
+					: try_read(f->path);
 	return error == EACCES || error == EPERM ? error : 0;
 }
 
@@ -233,6 +253,19 @@ static void tell_of_queue(const struct conf *conf, const char *path,
 	free(text);
 }
 
+/* A start by root makes it, and gives it away. One by systemd does not come to be, and a reload behind a rotation keeps the old one. */
+static void tell_of_log(const struct conf *conf,
+			void (*tell)(void *context, int line, const char *text), void *context)
+{
+	const char *how = access(conf->log, F_OK) == 0 ? "chown" : "install -m 640 /dev/null -o";
+	char *text =
+		mem_printf("log: the relay's user \"%s\" may not write %s, as where systemd starts "
+			   "the relay (%s %s %s)",
+			   conf->user, conf->log, how, conf->user, conf->log);
+	tell(context, 0, text);
+	free(text);
+}
+
 static void tell_of_file(const struct conf *conf, const struct named *f,
 			 void (*tell)(void *context, int line, const char *text), void *context)
 {
@@ -251,11 +284,13 @@ static void tell_of_all(struct access *a, void (*tell)(void *context, int line, 
 	bool told = false;
 	for (size_t i = 0; i < a->n; i++) {
 		struct named *f = &a->file[i];
-		if (f->error && !f->written)
+		if (f->error && f->use == USE_READ)
 			tell_of_file(a->conf, f, tell, context);
+		else if (f->error && f->use == USE_LOG)
+			tell_of_log(a->conf, tell, context);
 		else if (f->error && !told)
 			tell_of_queue(a->conf, f->path, tell, context);
-		told = told || (f->error && f->written);
+		told = told || (f->error && f->use == USE_QUEUE);
 		free(f->path);
 	}
 }
@@ -281,6 +316,8 @@ void check_access(const struct conf *conf, void (*tell)(void *context, int line,
 	if (privileges_find(&p, conf->user, &error) && p.change) {
 		add_all(&a);
 		add_queue(&a, &p);
+		if (conf->log[0] == '/')
+			add_written(&a, USE_LOG, mem_strdup(conf->log));
 		ask_user(&a, &p);
 	}
 	tell_of_all(&a, tell, context);

@@ -18,7 +18,8 @@ bool check_access_user(const struct conf *, struct buf *error);
 
 void check_access(const struct conf *, void (*tell)(void *context, int line, const char *text),
 		  void *context);
-/* Tell of each file that the user can't read, and of a queue that is not the user's, with the command that mends it; line: of its section, or 0. */
+/* Tell of each file that the user can't read, and of a queue or a log that is not the user's, with the command that mends it;
+ * line: of its section, or 0. */
 
 char *check_access_command(const struct conf *, const char *path);
 /* Commands that make the relay's user, and nobody else but the owner, able to read it; the caller frees it. */

@@ -164,11 +164,13 @@ int client_order(const struct conf *conf, int argc, char **argv, unsigned how)
 	int fd = control_path_connect(conf->spool);
 	if (fd >= 0)
 		return ask_at(fd, conf->spool, argc, argv, &(struct answer){.how = how});
+	bool none = errno == ENOENT || errno == ECONNREFUSED;
 	int status = out_of_reach(conf->spool, strerror(errno));
-	fprintf(stderr,
-		"sluice: a relay that was started when %s had another spool still has that: "
-		"signals and systemctl reach it, or -c and a file with that spool\n",
-		conf->file);
+	if (none)
+		fprintf(stderr,
+			"sluice: a relay that was started when %s had another spool still has "
+			"that: signals and systemctl reach it, or -c and a file with that spool\n",
+			conf->file);
 	return status;
 }
 

@@ -222,6 +222,23 @@ def test_check_says_that_a_queue_is_somebody_else_s(signing, linked):
     assert _said_by_check(path) == (0, "")
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_check_says_that_the_relay_s_user_may_not_write_the_log(signing, there):
+    """Root makes it at a start; a relay that systemd starts is the user from the beginning."""
+    _, path, _ = signing
+    folder = os.path.join(os.path.dirname(path), "logs")
+    log = os.path.join(folder, "log")
+    os.mkdir(folder, 0o755)
+    if there:
+        open(log, "w", encoding="ascii").close()
+    with open(path, "a", encoding="ascii") as stream:
+        stream.write(f'log = "{log}"\n')
+    status, said = _said_by_check(path)
+    assert status == 0 and said.count("\n") == 1 and f'the relay\'s user "daemon" may not write {log}, ' in said, said
+    subprocess.run(re.search(r"\((.*)\)$", said, re.M).group(1), shell=True, check=True, timeout=60)
+    assert _said_by_check(path) == (0, "")
+
+
 @pytest.fixture
 def trusting(signing, lab):
     """Write the same relay with a secret of each kind that others than hosts and clients ask for; return its path and their files."""
