@@ -197,6 +197,13 @@ def test_a_removal_ends_it_and_keeps_queue_and_configuration(bare):
     assert not (bare.root / "usr/sbin/sendmail").is_symlink()
 
 
+def test_a_removal_ends_what_listens_for_it_first():
+    """Nothing is a systemd here: the order is what is looked at."""
+    package = next(BUILT.glob("sluice_*.deb"))
+    script = subprocess.run(["dpkg-deb", "-I", package, "prerm"], check=True, capture_output=True, text=True).stdout
+    assert script.index("stop sluice.socket") < script.index("stop 'sluice.service'"), script
+
+
 def test_a_removal_says_how_much_mail_waits(bare):
     bare.run("dpkg", "-i", "/tmp/newer.deb")
     start_relay(bare)
