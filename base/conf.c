@@ -21,6 +21,7 @@ static struct conf *build_and_check(const struct conf_file *from, const char *fi
 	struct conf_lines lines = {0};
 	bool whole = faults->n == 0;
 	struct conf *c = conf_build(from, file, &lines, faults);
+	conf_lines_sort(&lines);
 	/* Settings that a file broken off in the middle lacks would only look like further faults. */
 	if (whole) {
 		conf_check(c, &lines, faults);

@@ -20,18 +20,6 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-static char *find_name(char *at, const char *name)
-{
-	size_t len = strlen(name);
-	bool begins = true;
-	for (; *at && *at != '\n'; at++) {
-		if (begins && strncmp(at, name, len) == 0 && !is_word(at[len]))
-			return at;
-		begins = !is_word(*at);
-	}
-	return NULL;
-}
-
 /* Behind a text in quotes, which begins here. */
 static char *skip_quoted(char *at)
 {
@@ -54,6 +42,20 @@ static char *skip_braces(char *at)
 		at += *at != '\0';
 	} while (*at && depth > 0);
 	return at;
+}
+
+/* Outside of quotes: a title may be such a word. */
+static char *find_name(char *at, const char *name)
+{
+	size_t len = strlen(name);
+	bool begins = true;
+	while (*at && *at != '\n') {
+		if (begins && strncmp(at, name, len) == 0 && !is_word(at[len]))
+			return at;
+		begins = !is_word(*at);
+		at = *at == '"' || *at == '\'' ? skip_quoted(at) : at + 1;
+	}
+	return NULL;
 }
 
 static char *skip_one(char *at)

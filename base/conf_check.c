@@ -489,10 +489,6 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (!conf_pattern_good(r->title))
 		FAULT(c, r, -1, r->line,
 		      "\"%s\" is not an address, a domain, a .parent of domains, or *", r->title);
-	for (const struct conf_route *o = f->route; o < r; o++)
-		if (strcmp(o->title, r->title) == 0)
-			FAULT(c, r, -1, r->line, "route \"%s\" is already there, in line %d",
-			      r->title, o->line);
 	for (int i = 0; i < f->ntransport; i++)
 		if (strcmp(f->transport[i].title, r->transport) == 0)
 			r->by = &f->transport[i];
@@ -507,6 +503,30 @@ static void check_route(struct check *c, struct conf_route *r)
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);
+}
+
+static int by_title(const void *a, const void *b)
+{
+	const struct conf_route *const *x = a, *const *y = b;
+	int titles = strcmp((*x)->title, (*y)->title);
+	return titles ? titles : (*x > *y) - (*x < *y);
+}
+
+/* As names are kept: in the file they may be spelt in two ways. */
+static void check_routes_twice(struct check *c)
+{
+	size_t n = (size_t)c->conf->nroute;
+	const struct conf_route **sorted = mem_alloc((n + 1) * sizeof *sorted);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &c->conf->route[i];
+	qsort(sorted, n, sizeof *sorted, by_title);
+	for (size_t i = 1; i < n; i++) {
+		const struct conf_route *before = sorted[i - 1], *r = sorted[i];
+		if (strcmp(before->title, r->title) == 0)
+			FAULT(c, r, -1, r->line, "route \"%s\" is already there, in line %d",
+			      r->title, before->line);
+	}
+	free(sorted);
 }
 
 static void check_limit(struct check *c, const struct conf_limit *l)
@@ -691,6 +711,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_transport(&c, &f->transport[i]);
 	for (int i = 0; i < f->nroute; i++)
 		check_route(&c, &f->route[i]);
+	check_routes_twice(&c);
 	for (int i = 0; i < f->nlimit; i++)
 		check_limit(&c, &f->limit[i]);
 	for (int i = 0; i < f->nflow; i++)

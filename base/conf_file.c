@@ -162,6 +162,8 @@ static void make_options(cfg_opt_t *to, const struct conf_section *s, bool like)
 		else
 			*to++ = (cfg_opt_t)CFG_STR_CB(name, NULL, CFGF_NONE, on_value);
 	}
+	if (s->titled)
+		*to++ = (cfg_opt_t)CFG_STR(CONF_SCAN_TITLE, NULL, CFGF_NONE);
 	if (like)
 		*to++ = (cfg_opt_t)CFG_STR_CB("like", NULL, CFGF_NONE, on_value);
 	*to = (cfg_opt_t)CFG_END();
@@ -180,7 +182,7 @@ static cfg_t *make_parser(void)
 		const struct conf_section *s = reading.sections[kind];
 		if (s)
 			*to++ = (cfg_opt_t)CFG_SEC(s->name, options[kind],
-						   s->titled ? CFGF_MULTI | CFGF_TITLE : CFGF_NONE);
+						   s->titled ? CFGF_MULTI : CFGF_NONE);
 	}
 	*to = (cfg_opt_t)CFG_END();
 	cfg_t *cfg = cfg_init(options[CONF_KIND_GLOBAL], CFGF_NONE);
@@ -232,20 +234,13 @@ static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row
 	b->setting[b->nsetting++] = s;
 }
 
-/* The kind of section of which several may have one title. */
-#define REPEATED "dkim"
-
-/* The mark that conf_scan_tell_apart() has put behind the title, or NULL. */
-static char *find_mark(const struct conf_section *s, const char *title)
+static char *take_title(const struct conf_section *s, cfg_t *cfg, int line)
 {
-	return strcmp(s->name, REPEATED) == 0 ? strrchr(title, CONF_SCAN_MARK) : NULL;
-}
-
-static char *take_title(const struct conf_section *s, const char *text, int line)
-{
-	char *title = mem_strdup(text), *mark = find_mark(s, title);
-	if (mark)
-		*mark = '\0';
+	const char *given = s->titled ? cfg_getstr(cfg, CONF_SCAN_TITLE) : "";
+	char *title = mem_strdup(given ? given : "");
+	if (!given)
+		conf_fault(reading.faults, reading.file, line, "missing title for section '%s'",
+			   s->name);
 	if (conf_value_controls(title))
 		conf_fault(reading.faults, reading.file, line,
 			   "%s \"%s\": a title must not have control characters", s->name, title);
@@ -256,7 +251,7 @@ static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 {
 	const struct conf_section *s = reading.sections[kind];
 	struct conf_block b = {.kind = kind, .line = line};
-	b.title = take_title(s, s->titled ? cfg_title(cfg) : "", line);
+	b.title = take_title(s, cfg, line);
 	for (int i = 0; i < s->nrow; i++)
 		take_setting(&b, cfg, &s->row[i]);
 	if (kind == CONF_KIND_TRANSPORT) {
@@ -269,23 +264,32 @@ static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 	f->block[f->nblock++] = b;
 }
 
+/* From this one on; as many as there are: none. */
+static int find_head(const struct conf_scan *scan, const char *name, int from)
+{
+	while (from < scan->nhead && strcmp(scan->head[from].name, name) != 0)
+		from++;
+	return from;
+}
+
 static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *scan)
 {
 	take_block(f, cfg, CONF_KIND_GLOBAL, 1);
 	for (int kind = CONF_KIND_GLOBAL + 1; kind < reading.kinds; kind++) {
 		const struct conf_section *s = reading.sections[kind];
+		int head = -1;
 		for (unsigned i = 0; s && i < cfg_size(cfg, s->name); i++) {
-			cfg_t *section = cfg_getnsec(cfg, s->name, i);
-			const char *title = s->titled ? cfg_title(section) : "";
-			const char *mark = find_mark(s, title);
-			const struct conf_head *head = mark ? &scan->head[atoi(mark + 1)]
-							    : conf_scan_first(scan, s->name, title);
-			take_block(f, section, kind, head ? head->line : 1);
+			head = find_head(scan, s->name, head + 1);
+			take_block(f, cfg_getnsec(cfg, s->name, i), kind,
+				   head < scan->nhead ? scan->head[head].line : 1);
 		}
 	}
 }
 
-/* Two sections of one name would silently become one. */
+/* The kind of section of which several may have one title. */
+#define REPEATED "dkim"
+
+/* The second would silently count for nothing. */
 static void check_heads(const struct conf_scan *scan)
 {
 	for (int i = 0; i < scan->nhead; i++) {
@@ -327,6 +331,16 @@ static cfg_t *parse_all(struct conf_scan *scan)
 	}
 }
 
+static bool is_titled(const char *name)
+{
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < reading.kinds; kind++) {
+		const struct conf_section *s = reading.sections[kind];
+		if (s && strcmp(s->name, name) == 0)
+			return s->titled;
+	}
+	return false;
+}
+
 void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 		     const struct conf_section *const *sections, int kinds,
 		     struct conf_faults *faults)
@@ -339,7 +353,7 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 	reading.sections = sections;
 	reading.kinds = kinds;
 	check_heads(&scan);
-	conf_scan_tell_apart(&scan, REPEATED);
+	conf_scan_move_titles(&scan, is_titled);
 	if (faults->n == 0) {
 		cfg_t *cfg = parse_all(&scan);
 		sort_seen();

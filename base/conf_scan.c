@@ -14,8 +14,8 @@ struct scanner {
 	/* the statement so far */
 	char *word[2];
 	int nword, word_line;
-	size_t word_end; /* in the clean text */
-	bool assigned;	 /* an '=' has been seen */
+	size_t word_at, word_end; /* of the last one, in the clean text */
+	bool assigned;		  /* an '=' has been seen */
 	bool in_list;
 	int list_line, depth, section_line;
 	const char *wanted; /* by conf_scan_find(), or NULL */
@@ -94,6 +94,7 @@ static bool scan_quoted(struct scanner *s)
 	if (*end != quote)
 		return pass_unterminated(s, end);
 	add_word(s, begin, (size_t)(end - begin));
+	s->word_at = buf_len(&s->scan->clean);
 	copy_bytes(s, 1);
 	while (s->at < end) {
 		if (*s->at == '\\')
@@ -103,8 +104,8 @@ static bool scan_quoted(struct scanner *s)
 		else
 			copy_bytes(s, 1);
 	}
-	s->word_end = buf_len(&s->scan->clean);
 	copy_bytes(s, 1);
+	s->word_end = buf_len(&s->scan->clean);
 	return true;
 }
 
@@ -123,6 +124,7 @@ static void scan_unquoted(struct scanner *s)
 		return;
 	}
 	add_word(s, s->at, len);
+	s->word_at = buf_len(&s->scan->clean);
 	copy_bytes(s, len);
 	s->word_end = buf_len(&s->scan->clean);
 }
@@ -130,10 +132,15 @@ static void scan_unquoted(struct scanner *s)
 static void add_head(struct scanner *s)
 {
 	struct conf_scan *scan = s->scan;
+	bool titled = s->nword == 2;
 	scan->head = mem_realloc(scan->head, (size_t)(scan->nhead + 1) * sizeof *scan->head);
-	scan->head[scan->nhead++] = (struct conf_head){mem_strdup(s->word[0]),
-						       mem_strdup(s->nword == 2 ? s->word[1] : ""),
-						       s->word_line, s->word_end};
+	scan->head[scan->nhead++] =
+		(struct conf_head){.name = mem_strdup(s->word[0]),
+				   .title = mem_strdup(titled ? s->word[1] : ""),
+				   .line = s->word_line,
+				   .title_at = titled ? s->word_at : 0,
+				   .title_end = titled ? s->word_end : 0,
+				   .brace = buf_len(&scan->clean)};
 }
 
 static void open_brace(struct scanner *s)
@@ -285,18 +292,27 @@ void conf_scan_fini(struct conf_scan *scan)
 	buf_fini(&scan->clean);
 }
 
-void conf_scan_tell_apart(struct conf_scan *scan, const char *name)
+/* The lines between the title and the brace stay where they are. */
+static void move_title(struct buf *to, const char *clean, const struct conf_head *h)
+{
+	buf_append(to, clean + h->title_end, h->brace - h->title_end);
+	buf_puts(to, "{ " CONF_SCAN_TITLE " = ");
+	buf_append(to, clean + h->title_at, h->title_end - h->title_at);
+	buf_puts(to, " ");
+}
+
+void conf_scan_move_titles(struct conf_scan *scan, bool (*titled)(const char *name))
 {
 	struct buf with = {0};
 	const char *clean = buf_cstr(&scan->clean);
 	size_t done = 0;
 	for (int i = 0; i < scan->nhead; i++) {
 		const struct conf_head *h = &scan->head[i];
-		if (strcmp(h->name, name) != 0 || !*h->title)
+		if (h->title_end == h->title_at || !titled(h->name))
 			continue;
-		buf_append(&with, clean + done, h->title_end - done);
-		buf_printf(&with, "%c%d", CONF_SCAN_MARK, i);
-		done = h->title_end;
+		buf_append(&with, clean + done, h->title_at - done);
+		move_title(&with, clean, h);
+		done = h->brace + 1;
 	}
 	buf_puts(&with, clean + done);
 	buf_fini(&scan->clean);

@@ -19,7 +19,9 @@
 struct conf_head {
 	char *name, *title; /* title "" where there is none */
 	int line;
-	size_t title_end; /* where in the clean text its title ends */
+	size_t title_at,
+		title_end; /* where in the clean text its title is, quotes and all; the same: there is none */
+	size_t brace; /* and the brace behind it */
 };
 
 struct conf_scan {
@@ -36,11 +38,11 @@ bool conf_scan_find(const char *text, const char *name, char **value);
 /* The last value that a text with faults gives to the setting of this name, in whichever section;
  * NULL: none. The caller's to free. False: it can't be told. */
 
-void conf_scan_tell_apart(struct conf_scan *, const char *name);
-/* Sections of this name may have the same title, which libconfuse would make one: behind each title
- * comes CONF_SCAN_MARK and the number of the head. */
+void conf_scan_move_titles(struct conf_scan *, bool (*titled)(const char *name));
+/* libconfuse looks for each title among all before, and makes one section of two that have the same. So the titles of these
+ * become the first settings of their sections, CONF_SCAN_TITLE, which stay in the order of the heads. */
 
-#define CONF_SCAN_MARK '\x1f'
+#define CONF_SCAN_TITLE "\x1ftitle"
 
 const struct conf_head *conf_scan_first(const struct conf_scan *, const char *name,
 					const char *title);

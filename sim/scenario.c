@@ -147,6 +147,7 @@ static void build_scenario(struct scenario *s, const struct conf_file *from,
 	s->duration = s->simulation.duration;
 	for (int kind = SCENARIO_KIND_ARRIVAL; kind < SCENARIO_KINDS; kind++)
 		build_titled(s, kind, from, &lines, faults);
+	conf_lines_sort(&lines);
 	if (whole) {
 		conf_check(s->conf, &lines, faults);
 		scenario_check(s, &lines, faults);

@@ -507,6 +507,27 @@ static void a_table_that_can_t_be_read_is_said_where_it_is_named(void **state)
 	wrong("\ncanonical = { \"/tmp\" }", 2, "/tmp can't be read: Is a directory");
 }
 
+static void a_title_is_no_setting(void **state)
+{
+	(void)state;
+	wrong("route \"foo\" { foo = 1 }\nlistener\n'a' # one\n{\n bar = 2\n}\n", 1,
+	      "no such option 'foo'");
+	assert_non_null(strstr(buf_cstr(&errors), ":5: no such option 'bar'"));
+	assert_null(strstr(buf_cstr(&errors), "title"));
+	wrong("route { }\n", 1, "missing title for section 'route'");
+	wrong("queue \"x\" { }\n", 1, "missing opening brace for section 'queue'");
+	wrong("route \"a\" \"b\" { }\n", 1, "route");
+	wrong("route \"A.test\" { }\nroute \"b.test\" { }\nroute \"a.test\" { }\n", 3,
+	      "route \"a.test\" is already there, in line 1");
+	struct conf *c = good("listener\n\"a \\\"b\\\" {x}\" /* { */ {\n\n timeout = 9s }\n"
+			      "route x.test {\n relay = { \"[192.0.2.1]:25\" } }\n");
+	assert_string_equal(c->listener[0].title, "a \"b\" {x}");
+	assert_int_equal(c->listener[0].timeout, 9000);
+	assert_string_equal(c->route[0].title, "x.test");
+	assert_int_equal(c->route[0].line, 5);
+	conf_unref(c);
+}
+
 static void lines_are_known_among_thousands_of_sections(void **state)
 {
 	(void)state;
@@ -761,6 +782,7 @@ int main(void)
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_tls_policy_that_is_none_is_a_fault),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
+		cmocka_unit_test(a_title_is_no_setting),
 		cmocka_unit_test(lines_are_known_among_thousands_of_sections),
 		cmocka_unit_test(a_table_that_can_t_be_read_is_said_where_it_is_named),
 		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),
