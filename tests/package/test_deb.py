@@ -226,6 +226,17 @@ def test_purging_keeps_the_queue_unless_told_otherwise(bare):
     assert bare.run("dpkg-query", "-W", "sluice", check=False).returncode != 0
 
 
+@pytest.mark.parametrize("command", ["mkdir /srv/away && ln -s /srv/away /var/spool/sluice", "mkdir /var/spool/sluice && mount -t tmpfs away /var/spool/sluice"])
+def test_purging_removes_a_queue_that_is_elsewhere(bare, command):
+    bare.run("sh", "-c", command)
+    bare.run("dpkg", "-i", "/tmp/sluice.deb")
+    bare.run("sh", "-c", "mkdir -p /var/spool/sluice/log && touch /var/spool/sluice/log/1.seg")
+    bare.run("debconf-set-selections", text="sluice sluice/purge-queue boolean true\n")
+    bare.run("dpkg", "-P", "sluice")
+    assert bare.run("dpkg-query", "-W", "sluice", check=False).returncode != 0
+    assert bare.run("sh", "-c", "ls -A /var/spool/sluice /srv/away", check=False).stdout.replace("/srv/away:", "").split() in ([], ["/var/spool/sluice:"])
+
+
 def test_another_mail_server_takes_its_place():
     package = next(BUILT.glob("sluice_*.deb"))
     for field in ("Conflicts", "Replaces", "Provides"):
