@@ -295,10 +295,11 @@ static void check_heads(const struct conf_scan *scan)
 	for (int i = 0; i < scan->nhead; i++) {
 		const struct conf_head *h = &scan->head[i];
 		const struct conf_head *first = conf_scan_first(scan, h->name, h->title);
+		bool quoted = h->title_end > h->title_at;
 		if (first != h && strcmp(h->name, REPEATED) != 0)
 			conf_fault(reading.faults, reading.file, h->line,
-				   "%s \"%s\" is already there, in line %d", h->name, h->title,
-				   first->line);
+				   "%s%s%s%s is already there, in line %d", h->name,
+				   quoted ? " \"" : "", h->title, quoted ? "\"" : "", first->line);
 	}
 }
 

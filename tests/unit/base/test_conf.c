@@ -515,6 +515,7 @@ static void a_title_is_no_setting(void **state)
 	assert_non_null(strstr(buf_cstr(&errors), ":5: no such option 'bar'"));
 	assert_null(strstr(buf_cstr(&errors), "title"));
 	wrong("route { }\n", 1, "missing title for section 'route'");
+	wrong("events { }\n\nevents { }\n", 3, "events is already there, in line 1");
 	wrong("queue \"x\" { }\n", 1, "missing opening brace for section 'queue'");
 	wrong("route \"a\" \"b\" { }\n", 1, "route");
 	wrong("route \"A.test\" { }\nroute \"b.test\" { }\nroute \"a.test\" { }\n", 3,
