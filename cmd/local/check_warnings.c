@@ -7,6 +7,7 @@
 #include "base/conf_value.h"
 #include "base/credential.h"
 #include "base/dkim_rows.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/tables.h"
@@ -41,6 +42,7 @@ enum {
 	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
 	TMPFS = 0x01021994,
 	RSA_BITS_WANTED = 2048,
+	FIRST_LINE = 64,
 };
 
 static const uint32_t ramfs = 0x858458f6;
@@ -434,15 +436,31 @@ static void check_dkim_keys(void *context, const char *key, const char *value)
 	buf_fini(&why);
 }
 
+/* One that is read when it is wanted, and not at a start. Who may not read it can't tell. */
+static void check_first_line(struct checked *c, const char *path, const char *whose)
+{
+	char line[FIRST_LINE];
+	struct buf why = {0};
+	bool told = *path && (access(path, R_OK) == 0 || errno != EACCES) &&
+		    !file_read_line(path, line, sizeof line, &why);
+	if (told)
+		warn(c, 0, "%s: %s", whose, buf_cstr(&why));
+	explicit_bzero(line, sizeof line);
+	buf_fini(&why);
+}
+
 /* Shown to others than next hops: to the receiver of events, to Redis and to NATS. */
 static void check_own_secrets(struct checked *c)
 {
 	const struct conf_cluster *k = &c->conf->cluster;
+	const char *const secret[] = {k->redis_password, k->redis_key, k->nats_key,
+				      k->nats_credentials};
 	check_secret(c, 0, c->conf->events.token, "events");
-	check_secret(c, 0, k->redis_password, "cluster");
-	check_secret(c, 0, k->redis_key, "cluster");
-	check_secret(c, 0, k->nats_key, "cluster");
-	check_secret(c, 0, k->nats_credentials, "cluster");
+	check_first_line(c, c->conf->events.token, "events");
+	for (size_t i = 0; i < sizeof secret / sizeof secret[0]; i++) {
+		check_secret(c, 0, secret[i], "cluster");
+		check_first_line(c, secret[i], "cluster");
+	}
 }
 
 static void check_auth(struct checked *c, const struct conf_listener *l)

@@ -138,6 +138,8 @@ def make_key(relay, certificates):
     (lambda relay: relay.config.settings.update(log="/nowhere/at/all"), "there is no folder /nowhere/at"),
     (lambda relay: relay.config.settings.update(log="/etc"), "log /etc is a folder"),
     (lambda relay: setattr(relay.config, "extra", 'events { to = "/etc" }\n'), "events /etc is a folder"),
+    (lambda relay: setattr(relay.config, "extra", 'events { to = "http://127.0.0.1:1/" token = "/nowhere" }\n'), "events: /nowhere: No such file"),
+    (lambda relay: setattr(relay.config, "extra", 'cluster { name = "n" redis = "127.0.0.1:1" redis_password = "/nowhere" }\n'), "cluster: /nowhere: No such file"),
     (lambda relay: setattr(relay.config, "extra", 'events { to = "/nowhere/at/all" }\n'), "events /nowhere/at/all: there is no folder"),
     (lambda relay: relay.config.settings.update(spool="/etc/hostname"), "spool /etc/hostname is no folder"),
     (lambda relay: relay.config.settings.update(spool="/etc/hostname/queue"), "spool /etc/hostname/queue is no folder"),
