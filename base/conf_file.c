@@ -127,20 +127,27 @@ static void sort_seen(void)
 		qsort(reading.seen, (size_t)reading.nseen, sizeof *reading.seen, by_option);
 }
 
-/* The values of an option, n of them, in the order of the file. */
-static const struct seen *find_seen(const cfg_opt_t *opt, int *n)
+/* The first of this option or, behind it, the first of the next one. */
+static int find_bound(const cfg_opt_t *opt, bool behind)
 {
 	int low = 0, high = reading.nseen;
 	while (low < high) {
 		int middle = low + (high - low) / 2;
-		if ((uintptr_t)reading.seen[middle].opt < (uintptr_t)opt)
+		uintptr_t of = (uintptr_t)reading.seen[middle].opt;
+		if (of < (uintptr_t)opt || (behind && of == (uintptr_t)opt))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (*n = 0; low + *n < reading.nseen && reading.seen[low + *n].opt == opt;)
-		++*n;
-	return reading.seen + low;
+	return low;
+}
+
+/* The values of an option, n of them, in the order of the file. */
+static const struct seen *find_seen(const cfg_opt_t *opt, int *n)
+{
+	int first = find_bound(opt, false);
+	*n = find_bound(opt, true) - first;
+	return reading.seen + first;
 }
 
 /* Where the values of an option were, newest first: a list's last is asked for with 0. */
