@@ -28,6 +28,7 @@ void copies_fini(struct copies *c)
 
 struct copy *copies_add(struct copies *c, struct copy_key key, enum copy_class class)
 {
+	assert(!copies_find(c, key.of, key.large));
 	struct copy *f = mem_zalloc(sizeof *f);
 	f->key = key;
 	f->class = class;
@@ -85,7 +86,7 @@ void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint
 	f->cleared = f->cleared < end ? f->cleared : end;
 	f->waiting = f->waiting < end ? f->waiting : end;
 	place_in_list(&f->behind, &c->behind[f->class], acked < end);
-	place_in_list(&f->missing, &c->missing[f->class], sent < end);
+	place_in_list(&f->missing, &c->missing[f->class], sent < end && !f->purging);
 	if (acked == end)
 		close_file(f);
 }
@@ -102,6 +103,12 @@ void copy_gone(struct copies *c, struct copy *f)
 {
 	f->gone = true;
 	copy_is(c, f, 0, 0, 0);
+}
+
+void copy_wait(struct copies *c, struct copy *f, bool purging)
+{
+	f->purging = purging;
+	copy_is(c, f, f->end, f->sent, f->acked);
 }
 
 void copies_last(struct copies *c, struct copy *f)

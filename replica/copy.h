@@ -47,6 +47,7 @@ struct copy {
 	int under_way;		     /* messages */
 	bool gone;		     /* it is to be purged */
 	bool there;		     /* something of it was sent */
+	bool purging; /* what had its name before is being purged: nothing is sent until that is done */
 };
 
 /* How far all files had got at some time: reached when the stream has all of that. */
@@ -68,7 +69,7 @@ struct copies {
 void copies_init(struct copies *);
 void copies_fini(struct copies *);
 
-struct copy *copies_add(struct copies *, struct copy_key, enum copy_class);
+struct copy *copies_add(struct copies *, struct copy_key, enum copy_class); /* none has that key */
 struct copy *copies_find(struct copies *, uint64_t of, bool large); /* or NULL */
 void copies_remove(struct copies *, struct copy *);
 
@@ -79,6 +80,9 @@ void copy_cut(struct copies *, struct copy *, uint64_t at);
 /* A segment: what lies behind is withdrawn, and its ending comes there; that, and what was under way, is missing. */
 
 void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
+
+void copy_wait(struct copies *, struct copy *, bool purging);
+/* For the purge of what had its name before, or for that no more. */
 
 void copies_rush(struct copies *);
 /* The log as it is now comes in from its newest file to its oldest: it says that something is withdrawn whose content never came. */

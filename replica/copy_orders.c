@@ -67,6 +67,22 @@ struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key
 	return new;
 }
 
+struct order *orders_gone(const struct orders *o, struct copy_key key)
+{
+	for (struct list *l = o->queue.prev; l != &o->queue && order_of(l)->kind == ORDER_GONE;
+	     l = l->prev)
+		if (order_of(l)->key.of == key.of && order_of(l)->key.large == key.large)
+			return order_of(l);
+	return NULL;
+}
+
+void orders_forget_gone(struct orders *o, struct order *gone)
+{
+	assert(gone->kind == ORDER_GONE && !gone->under_way);
+	o->covered = 0;
+	drop_order(o, gone);
+}
+
 void orders_forget_marks(struct orders *o, struct copy_key key)
 {
 	list_each (link, tmp, &o->queue) {

@@ -52,6 +52,8 @@ void orders_fini(struct orders *);
 struct order *orders_add(struct orders *, enum order_kind, struct copy_key);
 /* Where it belongs; its bytes are empty. A checkpoint replaces the one that waits. */
 
+struct order *orders_gone(const struct orders *, struct copy_key); /* that file is to be purged; or NULL */
+void orders_forget_gone(struct orders *, struct order *); /* it is not, and that has not begun */
 void orders_forget_marks(struct orders *, struct copy_key); /* that file is going */
 void orders_forget_numbers(struct orders *); /* the stream is another, in which they mean nothing */
 

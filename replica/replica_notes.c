@@ -64,13 +64,34 @@ static bool large_size(const struct replica *r, uint64_t id, uint64_t *size)
 	return true;
 }
 
+/* A message that was given back is taken once more, so that there is another file of that name. The purge of the former is not
+ * to take this one's place in the stream: it is left out, or waited for where it has begun. True: it has. */
+static bool forget_former(struct replica *r, struct copy_key key, bool *there)
+{
+	struct copy *former = copies_find(&r->copies, key.of, key.large);
+	struct order *gone = orders_gone(&r->orders, key);
+	bool purging = gone && gone->under_way;
+	assert(!gone || (former && former->gone) || purging);
+	*there = former && former->there && !purging;
+	if (gone && !purging)
+		orders_forget_gone(&r->orders, gone);
+	if (former && former->under_way > 0)
+		replica_resend(r); /* what is on its way of it is none of this one's */
+	if (former)
+		copies_remove(&r->copies, former);
+	return purging;
+}
+
 static void add_large(struct replica *r, const struct replicate *n)
 {
 	struct copy_key key = {.of = n->of, .large = 1};
 	uint64_t size = n->end;
 	if (n->older && !large_size(r, n->of, &size))
 		return;
+	bool there, purging = forget_former(r, key, &there);
 	struct copy *f = copies_add(&r->copies, key, n->older ? COPY_OLDER : COPY_LARGE);
+	f->there = there;
+	f->purging = purging;
 	copy_is(&r->copies, f, size + 1, 0, 0);
 }
 
@@ -284,16 +305,19 @@ static void hear_purged(struct replica *r, const struct nats_link_note *n)
 	struct order *o = orders_first(&r->orders);
 	if (!o || !o->under_way)
 		return; /* asked for before a failure: it is asked for again */
-	o->under_way = false;
-	if (*n->error) {
-		replica_failed(r, n->error);
-		return;
-	}
-	if (o->kind == ORDER_ROOM)
-		r->made_room = r->flight.number;
 	struct copy *f =
 		o->kind == ORDER_GONE ? copies_find(&r->copies, o->key.of, o->key.large) : NULL;
-	if (f)
+	bool next_waits = f && f->purging;
+	o->under_way = false;
+	if (next_waits)
+		copy_wait(&r->copies, f, false);
+	if (*n->error)
+		replica_failed(r, n->error);
+	if (*n->error && !next_waits)
+		return; /* it is asked for again */
+	if (o->kind == ORDER_ROOM)
+		r->made_room = r->flight.number;
+	if (f && !next_waits)
 		copies_remove(&r->copies, f);
 	orders_done(&r->orders);
 }

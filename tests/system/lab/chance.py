@@ -158,7 +158,7 @@ class Chance:
         if self.filter:
             lab.callback(self.filter.stop)
         self.sender = lab.sink()
-        self.relay = lab.relay(self._config())
+        self.relays = self._start_relays(lab)
         self.promised = {}  # what had its 250: tag, recipients
         self.sent = {}  # what clients have tried to send: tag, _Mail
         self.ids = []
@@ -169,6 +169,14 @@ class Chance:
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._clients = [threading.Thread(target=self._send_all, args=(random.Random(f"{seed} {number}"),), daemon=True) for number in range(3)]
+
+    def _start_relays(self, lab):
+        return [lab.relay(self._config())]
+
+    @property
+    def relay(self):
+        """The relay that is next to be talked to."""
+        return self.relays[0]
 
     def _some(self, of):
         return self._uneven.sample(of, FEW) if self._uneven else of
@@ -275,10 +283,14 @@ class Chance:
 
     # What else happens.
 
+    def _acts(self):
+        """Return what may happen, and how often it does."""
+        return ((self._change_host, 8), (self._change_limit, 4), (self._order, 8), (self._change_settings, 4), (self._change_way, 3), (self._stop, 1),
+                (self._freeze, 1), (self._kill, 1), (self._replace, 1), *([(self._change_filter, 3)] if self.filter else []))
+
     def play(self, steps):
         """Let so many things happen."""
-        acts = ((self._change_host, 8), (self._change_limit, 4), (self._order, 8), (self._change_settings, 4), (self._change_way, 3), (self._stop, 1),
-                (self._freeze, 1), (self._kill, 1), (self._replace, 1), *([(self._change_filter, 3)] if self.filter else []))
+        acts = self._acts()
         weights = [self._often(weight) for _, weight in acts]
         for client in self._clients:
             client.start()
@@ -331,18 +343,21 @@ class Chance:
 
     def _change_settings(self):
         kind, name, values = self.random.choice(self._settings)
-        config = self.relay.config
-        at = {"transport": config.transports["smtp"], "queue": config.queue, "settings": config.settings}[kind]
-        value = at[name] = self.random.choice(values)
+        value = self.random.choice(values)
         self._note(name, value)
+        for config in (relay.config for relay in self.relays):
+            at = {"transport": config.transports["smtp"], "queue": config.queue, "settings": config.settings}[kind]
+            at[name] = value
         self._reload()
 
     def _change_way(self):
         """Have the mail of a domain go to the hosts of another, or of its own, by one transport or the other."""
         domain, hosts = self.random.choice(self.plain), self.hosts[self.random.choice(self.plain)]
         relays = self.random.sample(hosts, self.random.randint(1, len(hosts)))
-        self.relay.config.routes[domain] = {"relay": [f"[127.0.0.1]:{host.port}" for host in relays], **self.random.choice(({}, {"transport": "second"}))}
-        self._note(self.relay.config.routes[domain])
+        way = {"relay": [f"[127.0.0.1]:{host.port}" for host in relays], **self.random.choice(({}, {"transport": "second"}))}
+        self._note(way)
+        for relay in self.relays:
+            relay.config.routes[domain] = way
         self._reload()
         self.ways[domain].append((time.monotonic(), {host.port for host in relays}))
 
@@ -352,27 +367,33 @@ class Chance:
         return set().union(before[-1], *(ports for since, ports in self.ways[domain] if at - LATE_S < since))
 
     def _reload(self):
-        self.relay.write_config()
-        done = self.relay.command("reload")
-        assert done.returncode == 0, done.stderr
+        for relay in self.relays:
+            relay.write_config()
+        for relay in self.relays:
+            done = relay.command("reload") if relay.running() else None
+            assert not done or done.returncode == 0 or not relay.running(), done.stderr
 
     def _stop(self):
-        status = self.relay.stop()
+        relay = self.relay
+        status = relay.stop()
         assert status == 0, f"it ended with status {status}"
-        self.relay.start()
+        relay.start()
 
     def _freeze(self):
-        self.relay.signal(signal.SIGSTOP)
+        relay = self.relay
+        relay.signal(signal.SIGSTOP)
         time.sleep(self.random.choice((0.1, 1.5)))
-        self.relay.signal(signal.SIGCONT)
+        relay.signal(signal.SIGCONT)
 
     def _kill(self):
+        relay = self.relay
         self.kills.append(time.monotonic())
-        self.relay.kill()
-        self.relay.start()
+        relay.kill()
+        relay.start()
 
     def _replace(self):
-        done = self.relay.command("restart")
+        relay = self.relay
+        done = relay.command("restart")
         assert done.returncode == 0, done.stderr
 
     # The end.
@@ -385,32 +406,42 @@ class Chance:
                 setattr(host.behaviour, name, values[0])
         if self.filter:
             self.filter.behave()
-        for name in (name for kind, name, _ in SETTINGS if kind == "settings"):
-            self.relay.config.settings.pop(name, None)
-        self.relay.config.queue = dict(BASE)
-        self.relay.config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms", **self._timeouts}
-        self._reload()
-        for domain in DOMAINS:
-            self.relay.command("dest", "resume", domain)
-            self.relay.command("dest", "reset", domain)
-        for flow in FLOWS:
-            self.relay.command("flow", "resume", flow)
-        self.relay.command("queue", "release", "--all")
+        self._calm()
+        for relay in self.relays:
+            self._let_go(relay)
         left = []
         try:
             wait_until(lambda: self._is_empty(left), 120, "an empty queue")
         except AssertionError as late:
-            shown = [left[-1][:3000], self.relay.command("dest", "list").stdout, *self.story]
+            shown = [left[-1][:3000], *(relay.command("dest", "list").stdout for relay in self.relays), *self.story]
             raise AssertionError("\n".join([str(late), *shown])) from late
+
+    def _calm(self):
+        for config in (relay.config for relay in self.relays):
+            for name in (name for kind, name, _ in SETTINGS if kind == "settings"):
+                config.settings.pop(name, None)
+            config.queue = dict(BASE)
+            config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "200ms", **self._timeouts}
+        self._reload()
+
+    @staticmethod
+    def _let_go(relay):
+        for domain in DOMAINS:
+            relay.command("dest", "resume", domain)
+            relay.command("dest", "reset", domain)
+        for flow in FLOWS:
+            relay.command("flow", "resume", flow)
+        relay.command("queue", "release", "--all")
 
     def all_hosts(self):
         return [host for hosts in self.hosts.values() for host in hosts]
 
     def _is_empty(self, left):
-        self.relay.command("queue", "flush", "--all")
+        for relay in self.relays:
+            relay.command("queue", "flush", "--all")
         time.sleep(0.3)
-        left.append(self.relay.command("queue", "list", "--json").stdout)
-        dropped = [name for folder in ("maildrop", "taken") for name in os.listdir(os.path.join(self.relay.spool, folder))]
+        left.append("".join(relay.command("queue", "list", "--json").stdout for relay in self.relays))
+        dropped = [name for relay in self.relays for folder in ("maildrop", "taken") for name in os.listdir(os.path.join(relay.spool, folder))]
         return left[-1] == "" and not dropped
 
     def faults(self):
@@ -420,7 +451,7 @@ class Chance:
     def told_of(self, faults):
         """Return the lines of the log that name a message of these."""
         ids = set(re.findall(r"\b[0-9A-Z]{13}\b", " ".join(faults)))
-        return [line for line in self.relay.log_text().splitlines() if any(one in line for one in ids)]
+        return [line for relay in self.relays for line in relay.log_text().splitlines() if any(one in line for one in ids)]
 
 
 @dataclasses.dataclass
@@ -466,7 +497,7 @@ class _Ledger:
 
     def __init__(self, history):
         self.history = history
-        events = history.relay.events()
+        events = [event for relay in history.relays for event in relay.events()]
         self.ids_of = {}
         for event in events:
             if event.name == "queued" and "@chance.test" in event.get("message_id", ""):

@@ -652,6 +652,97 @@ static void large_is_gone(void)
 	replica_notes_receive(&r, &n->note);
 }
 
+static void hear_purged(const char *error)
+{
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	n->note.type = NATS_LINK_PURGED;
+	snprintf(n->error, sizeof n->error, "%s", error);
+	replica_notes_receive(&r, &n->note);
+}
+
+/* A message that was taken, given back, and is taken once more. */
+static void content_that_comes_once_more_before_its_purge_stays(void **state)
+{
+	(void)state;
+	r.complete = true;
+	name_large(false);
+	pump(&r);
+	assert_int_equal(nats.published, 2);
+	large_is_gone();
+	name_large(false);
+	acknowledge(1, 101, false); /* of the former */
+	acknowledge(2, 102, false);
+	assert_int_equal(copies_lag(&r.copies), SIZE + 1);
+	r.spare_ms = INT64_MAX;
+	pump(&r);
+	assert_int_equal(nats.published, 4);
+	acknowledge(3, 103, false);
+	acknowledge(4, 104, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+	pump(&r);
+	assert_int_equal(nats.purged, 0);
+	large_is_gone();
+	pump(&r);
+	assert_int_equal(nats.purged, 1);
+	hear_purged("");
+	assert_null(copies_find(&r.copies, ID, true));
+}
+
+/* Its purge has begun, of which nobody can say what it takes of what is sent now. */
+static void purge_what_comes_once_more(void)
+{
+	r.complete = true;
+	r.spare_ms = INT64_MAX;
+	name_large(false);
+	pump(&r);
+	acknowledge(1, 101, false);
+	acknowledge(2, 102, false);
+	large_is_gone();
+	pump(&r);
+	assert_int_equal(nats.purged, 1);
+	name_large(false);
+	pump(&r);
+	assert_int_equal(nats.published, 2);
+	assert_int_equal(copies_lag(&r.copies), SIZE + 1);
+}
+
+static void what_comes_once_more_during_its_purge_waits_for_that(void **state)
+{
+	(void)state;
+	purge_what_comes_once_more();
+	hear_purged("");
+	pump(&r);
+	assert_int_equal(nats.published, 4);
+	acknowledge(3, 103, false);
+	acknowledge(4, 104, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+	assert_int_equal(r.orders.n, 0);
+}
+
+static void and_is_sent_where_that_fails(void **state)
+{
+	(void)state;
+	purge_what_comes_once_more();
+	hear_purged("no answer");
+	assert_int_equal(r.phase, PHASE_WAITING);
+	r.phase = PHASE_RUNNING;
+	pump(&r);
+	assert_int_equal(nats.published, 4);
+	assert_int_equal(nats.purged, 1);
+}
+
+static void what_goes_again_during_its_purge_is_not_sent(void **state)
+{
+	(void)state;
+	purge_what_comes_once_more();
+	large_is_gone();
+	assert_int_equal(copies_lag(&r.copies), 0);
+	hear_purged("");
+	pump(&r);
+	assert_int_equal(nats.published, 2);
+	assert_int_equal(nats.purged, 1);
+}
+
 /* Two were refused while NATS was away: the first segment has their envelopes, the second says that they are withdrawn, and the content
  * of one has gone. */
 static void what_withdraws_content_that_never_came_goes_before_its_envelope(void **state)
@@ -699,6 +790,10 @@ int main(void)
 		TEST(what_was_withdrawn_stands_behind_an_end_in_the_stream),
 		TEST(so_does_what_is_withdrawn_on_its_way),
 		TEST(what_withdraws_content_that_never_came_goes_before_its_envelope),
+		TEST(content_that_comes_once_more_before_its_purge_stays),
+		TEST(what_comes_once_more_during_its_purge_waits_for_that),
+		TEST(and_is_sent_where_that_fails),
+		TEST(what_goes_again_during_its_purge_is_not_sent),
 	};
 	return RUN(tests);
 }
