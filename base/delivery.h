@@ -162,6 +162,8 @@ struct delivery {
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool second; /* a host that goes before this one has served before: what this one can't do waits for that */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
+	uint32_t
+		rcpt_most; /* recipients to offer at once, the others come back; 0: all that the host takes */
 	struct content *content; /* a reference */
 	/* filled by the worker: */
 	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
@@ -174,9 +176,12 @@ struct delivery {
 		mode;		/* what the host was found out to want; CONNECTION_FULL: nothing */
 	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */
 	int messages_most; /* so many messages were found to be all it takes on one connection; or 0 */
-	int64_t began_us; /* steady clock: first byte of MAIL; 0: nothing was said of it */
-	int64_t ended_us; /* last reply */
-	int setup_ms;	  /* of the connection, on the first delivery that it carries; else 0 */
+	uint32_t
+		rcpt_taken; /* the connection ended at a RCPT, by 421 or without a word, behind so many that were accepted; or 0 */
+	bool rcpt_told;	    /* and the host said that it is for their number */
+	int64_t began_us;   /* steady clock: first byte of MAIL; 0: nothing was said of it */
+	int64_t ended_us;   /* last reply */
+	int setup_ms;	    /* of the connection, on the first delivery that it carries; else 0 */
 	uint32_t nrcpt;
 	struct delivery_recipient rcpt[];
 };

@@ -40,7 +40,7 @@ enum fact_note {
 	X(HEALTH, "health")	/* up, or out until when and why */                                \
 	X(SPEED, "speed")	/* r, s, time to connect */                                        \
 	X(LIMIT, "limit")	/* connections that it was seen to take */                         \
-	X(PIPELINE, "pipeline") /* depth earned, mode, messages on a connection */                 \
+	X(PIPELINE, "pipeline") /* depth earned, mode, messages on a connection, recipients */     \
 	X(PLAIN, "plain")	/* names under which its TLS is broken */                          \
 	X(PACE, "pace")		/* deliveries in a time that it was found to let through */
 

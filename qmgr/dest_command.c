@@ -47,6 +47,8 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 					   : 0,
 		.messages_most = host_messages_most(h, now_ms),
 		.messages_in_ms = time_left(h->messages_until_ms, now_ms),
+		.recipients_most = host_recipients_most(h, now_ms),
+		.recipients_in_ms = time_left(h->recipients_until_ms, now_ms),
 		.slow_in_ms = time_left(h->slow_until_ms, now_ms),
 		.limit = h->limit.n,
 		.limit_in_ms = h->limit.n > 0 ? time_left(h->limit.again_ms, now_ms) : 0,

@@ -41,6 +41,8 @@ struct dest_host {
 	int64_t classical_in_ms; /* it gets a small ClientHello for so long */
 	int messages_most;	 /* on one connection; 0: not known */
 	int64_t messages_in_ms;
+	uint32_t recipients_most; /* of one message at once; 0: not known */
+	int64_t recipients_in_ms;
 	int64_t slow_in_ms;		   /* it comes after others for so long */
 	int limit;			   /* connections that it was seen to take; 0: not known */
 	int64_t limit_in_ms;		   /* one more is tried after so long */

@@ -62,6 +62,15 @@ static void break_off(struct engine *e, const char *how)
 				    during));
 }
 
+/* At a recipient too many, perhaps. */
+static void break_off_by_host(struct engine *e, const char *how)
+{
+	const struct expected *x = expected_first(&e->expected);
+	if (x && x->transaction)
+		transaction_ended_at(x->transaction, x->kind, false);
+	break_off(e, how);
+}
+
 void engine_lost(struct engine *e, const char *how)
 {
 	if (e->state == ENGINE_CLOSED)
@@ -71,7 +80,7 @@ void engine_lost(struct engine *e, const char *how)
 	else if (e->state == ENGINE_QUITTING || ended_between(e))
 		engine_close(e, BREAK_LOST, NULL);
 	else
-		break_off(e, how);
+		break_off_by_host(e, how);
 }
 
 void engine_left(struct engine *e, const char *how)
@@ -95,8 +104,8 @@ void engine_expired(struct engine *e)
 	else if (engine_waits_in_vain(e))
 		engine_spare(e);
 	else
-		break_off(e, engine_sending(e) ? "it takes no more of the message"
-					       : "no answer in time");
+		break_off_by_host(e, engine_sending(e) ? "it takes no more of the message"
+						       : "no answer in time");
 }
 
 void engine_drop(struct engine *e)

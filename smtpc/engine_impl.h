@@ -93,6 +93,9 @@ bool engine_tls_may_fail(const struct engine *);
 bool engine_speaks_of_sender(const struct engine *);
 /* The enhanced code of the reply at hand is one of those that only MAIL gets. */
 
+bool engine_speaks_of_number(const struct engine *);
+/* The reply at hand says that there are too many recipients. */
+
 /* engine_turn.c */
 
 bool engine_believes(const struct engine *, const struct expected *);

@@ -48,23 +48,17 @@ void engine_on_mail(struct engine *e, const struct expected *x)
 	}
 }
 
-static bool text_has(const struct engine *e, const char *words)
-{
-	char text[REPLY_TEXT_MAX + 1];
-	return strcasestr(reply_text(&e->reply, text), words) != NULL;
-}
-
 /* RFC 5321 4.5.3.1.10: 452, or 552 as hosts of RFC 821 say, after some were accepted asks for another transaction, not
- * for patience; but 4.2.2 and the like speak of the mailbox, and so may a bare 552. RFC 3463 3.6: X.5.3 is this alone. */
+ * for patience; but 4.2.2 and the like speak of the mailbox, and so may a bare 552. */
 static bool too_many(const struct engine *e, const struct transaction *t)
 {
-	const char *dsn = e->reply.dsn;
+	bool bare = e->reply.dsn[0] == '\0';
 	int code = e->reply.code;
 	if (t->accepted == 0 || code == 421)
 		return false;
-	if (dsn[0] != '\0')
-		return strcmp(dsn + 1, ".5.3") == 0;
-	return code == 452 || (code == 552 && text_has(e, "too many recipients"));
+	if (bare && code != 552)
+		return code == 452;
+	return engine_speaks_of_number(e);
 }
 
 static void rcpt_refused(struct engine *e, const struct expected *x)

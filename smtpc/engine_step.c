@@ -41,6 +41,15 @@ bool engine_speaks_of_sender(const struct engine *e)
 	return speaks_of(e->reply.dsn, "078");
 }
 
+/* RFC 3463 3.6: X.5.3 is this alone. */
+bool engine_speaks_of_number(const struct engine *e)
+{
+	char text[REPLY_TEXT_MAX + 1];
+	if (e->reply.dsn[0] != '\0')
+		return strcmp(e->reply.dsn + 1, ".5.3") == 0;
+	return strcasestr(reply_text(&e->reply, text), "too many recipients") != NULL;
+}
+
 bool engine_misplaced(const struct engine *e, const struct expected *x)
 {
 	const struct transaction *t = x->transaction;

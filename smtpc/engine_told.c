@@ -31,8 +31,10 @@ static bool any_may_be_taken(const struct engine *e)
 static void obey_421(struct engine *e, const struct expected *x)
 {
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
-	if (x->transaction)
+	if (x->transaction) {
 		transaction_told(x->transaction, why);
+		transaction_ended_at(x->transaction, x->kind, engine_speaks_of_number(e));
+	}
 	if (x->kind == EXPECTED_MAIL && e->carried > 0 && !e->confused && !engine_speaks_of_us(e)) {
 		verdict_unref(why);
 		engine_renew(e, e->carried);

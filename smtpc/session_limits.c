@@ -37,14 +37,20 @@ static bool domain_fits(struct session_domains *s, uint32_t most, const char *ad
 	return true;
 }
 
+/* Of two limits, where 0 is none. */
+static uint32_t lesser_limit(uint32_t a, uint32_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 bool session_limits_fit(struct session_domains *s, const struct capability *can,
 			struct transaction *t)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, most = lesser_limit(can->rcpt_max, t->delivery->rcpt_most);
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
 		if (!transaction_waits(t, i))
 			continue;
-		if ((can->rcpt_max == 0 || n < can->rcpt_max) &&
+		if ((most == 0 || n < most) &&
 		    domain_fits(s, can->domain_max, t->delivery->rcpt[i].address))
 			n++;
 		else

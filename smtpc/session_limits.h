@@ -20,7 +20,7 @@ struct session_domains {
 void session_domains_fini(struct session_domains *);
 
 bool session_limits_fit(struct session_domains *, const struct capability *, struct transaction *);
-/* Recipients that are too many for this transaction or this session are postponed. False: all are,
+/* Recipients that are too many for this transaction, as announced or as qmgr knows, or for this session are postponed. False: all are,
  * since the session has had all the domains that it may have. */
 
 #endif

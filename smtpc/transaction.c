@@ -160,6 +160,13 @@ void transaction_told(struct transaction *t, struct verdict *why)
 	t->delivery->refusal = verdict_ref(why);
 }
 
+void transaction_ended_at(struct transaction *t, enum expected_kind kind, bool for_number)
+{
+	assert(t->accepted <= t->delivery->nrcpt);
+	t->delivery->rcpt_taken = kind == EXPECTED_RCPT ? t->accepted : 0;
+	t->delivery->rcpt_told = t->delivery->rcpt_taken > 0 && for_number;
+}
+
 void transaction_conclude(struct transaction *t, struct verdict *v)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
@@ -229,7 +236,8 @@ static bool to_return(const struct transaction *t, enum transaction_break how, b
 		return true; /* nothing of it was sent */
 	if (how == BREAK_PROTOCOL || (how == BREAK_CONFUSED && sent))
 		return false;
-	return t->apart || t->alone || how == BREAK_CONFUSED || !any_verdict(t);
+	bool fewer_may_go = how == BREAK_LOST && t->delivery->rcpt_taken > 0;
+	return t->apart || t->alone || how == BREAK_CONFUSED || fewer_may_go || !any_verdict(t);
 }
 
 void transaction_broken(struct transaction *t, enum transaction_break how, bool sent,

@@ -107,6 +107,9 @@ void transaction_refuse_all(struct transaction *, struct verdict *);
 void transaction_told(struct transaction *, struct verdict *);
 /* This was the answer to one of its commands, and the host closes: should it come back untouched, that is why. */
 
+void transaction_ended_at(struct transaction *, enum expected_kind, bool for_number);
+/* The host ends the connection at this command of it; for_number: as it says, since there are too many recipients. */
+
 void transaction_conclude(struct transaction *, struct verdict *);
 /* The recipients that were accepted. */
 

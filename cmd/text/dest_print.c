@@ -138,6 +138,8 @@ static void put_host_line(struct buf *to, const struct dest_host *h, const struc
 		buf_printf(to, " mode=\"%s\"", h->mode);
 	if (h->messages_most > 0)
 		buf_printf(to, " messages=%d", h->messages_most);
+	if (h->recipients_most > 0)
+		buf_printf(to, " recipients=%" PRIu32, h->recipients_most);
 	if (h->doubts > 0)
 		buf_printf(to, " in_doubt=%d", h->doubts);
 	if (h->why) {
@@ -315,6 +317,12 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 		put_seconds(to, h->messages_in_ms);
 		buf_puts(to, "\n");
 	}
+	if (h->recipients_most > 0) {
+		buf_printf(to, "recipients:  %" PRIu32 " of one message at once, for ",
+			   h->recipients_most);
+		put_seconds(to, h->recipients_in_ms);
+		buf_puts(to, "\n");
+	}
 	if (h->limit > 0) {
 		buf_printf(to, "limit:       takes %d connections", h->limit);
 		put_spell(to, ", one more is tried in ", h->limit_in_ms);
@@ -427,9 +435,9 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_put_seconds(to, "retry_in", h->retry_in_ms);
 	json_put_seconds(to, "mode_for", h->mode_in_ms);
 	buf_printf(to,
-		   "\"messages_most\":%d,\"connections_most\":%d,\"round_trip\":%.6f"
-		   ",\"service\":%.6f,",
-		   h->messages_most, h->limit, (double)h->round_trip_us / 1e6,
+		   "\"messages_most\":%d,\"recipients_most\":%" PRIu32
+		   ",\"connections_most\":%d,\"round_trip\":%.6f,\"service\":%.6f,",
+		   h->messages_most, h->recipients_most, h->limit, (double)h->round_trip_us / 1e6,
 		   (double)h->service_us / 1e6);
 	json_put_seconds(to, "slow_for", h->slow_in_ms);
 	json_put_seconds(to, "tls_broken_for", h->plain_in_ms);

@@ -135,6 +135,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->content = content_ref(w->content);
 	d->second = may_wait_for_other(c, e);
 	d->ahead = conn_may_go_ahead(c, w->content);
+	d->rcpt_most = conn_recipients_most(c, e);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const struct recipient *r = &env->rcpt[e->recipient[i]];
 		d->rcpt[i] = (struct delivery_recipient){

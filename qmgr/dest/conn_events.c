@@ -189,13 +189,36 @@ static bool told_enough(struct conn *c, const struct verdict *why)
 	return most > 0 && c->answered >= most;
 }
 
+/* The entry is offered in parts from now on. True: the host takes no more at once, so that this was no matter of its pace, nor of any
+ * message. What it refused for that before, it did not mean as it was understood. */
+static bool told_too_many(struct conn *c, struct entry *e, const struct delivery *d)
+{
+	struct destdb *db = c->site->db;
+	int64_t now_ms = destdb_now_ms(db);
+	assert(d->rcpt_taken > 0 && d->rcpt_taken < e->n);
+	e->rcpt_most = d->rcpt_taken;
+	if (host_ended_at(c->host, d->rcpt_taken, d->rcpt_told, now_ms)) {
+		db->learnt = true;
+		pooling_changed(db, c->host);
+		site_pace_forget(c->site);
+	}
+	uint32_t most = host_recipients_most(c->host, now_ms);
+	return most > 0 && d->rcpt_taken >= most;
+}
+
+static bool told_of_limit(struct conn *c, struct entry *e, const struct delivery *d,
+			  const struct verdict *why)
+{
+	return d->rcpt_taken > 0 ? told_too_many(c, e, d) : told_enough(c, why);
+}
+
 /* One that has carried mail before may have been closed while it was idle, and one that has not may have
  * ended here for the same reason: that says nothing of the message, and several may come to it at once. Those
  * that were opened together end together. */
 static void came_back_untouched(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct site *s = c->site;
-	if (told_enough(c, d->refusal))
+	if (told_of_limit(c, e, d, d->refusal))
 		return;
 	if (d->refusal && source_meant(s, d->refusal)) {
 		source_refused(s, d->refusal);
@@ -239,10 +262,10 @@ static void judge_source(struct conn *c, struct entry *e, struct delivery *d)
 	s->moving = true;
 }
 
-/* To the content: who was refused so is tried again. */
-static bool content_told_enough(struct conn *c, struct delivery *d)
+/* To the content, or where others had their verdicts: who was refused so is tried again. */
+static bool verdicts_tell_of_limit(struct conn *c, struct entry *e, struct delivery *d)
 {
-	if (d->verification || d->nrcpt == 0 || !told_enough(c, d->rcpt[0].verdict))
+	if (d->verification || d->nrcpt == 0 || !told_of_limit(c, e, d, d->rcpt[0].verdict))
 		return false;
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		struct verdict *v = d->rcpt[i].verdict;
@@ -263,7 +286,7 @@ static bool is_answered(const struct delivery *d)
 
 static void judge_host(struct conn *c, struct entry *e, struct delivery *d)
 {
-	if (!content_told_enough(c, d) && site_pace_answered(c, e, d))
+	if (!verdicts_tell_of_limit(c, e, d) && site_pace_answered(c, e, d))
 		host_carried(c->host);
 }
 

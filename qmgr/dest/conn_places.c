@@ -233,6 +233,12 @@ void conn_learn(struct conn *c, const struct delivery *d)
 	c->ended_us = d->ended_us;
 }
 
+uint32_t conn_recipients_most(const struct conn *c, const struct entry *e)
+{
+	uint32_t known = host_recipients_most(c->host, destdb_now_ms(c->site->db));
+	return e->rcpt_most == 0 || (known != 0 && known < e->rcpt_most) ? known : e->rcpt_most;
+}
+
 bool conn_may_go_ahead(const struct conn *c, const struct content *content)
 {
 	int64_t most = c->site->queue.transport->settings->pipeline_bytes;

@@ -32,6 +32,9 @@ bool conn_may_go_ahead(const struct conn *, const struct content *);
 /* Content may go ahead of the replies to its envelope where that has gone well, and where there is
  * not too much of it. */
 
+uint32_t conn_recipients_most(const struct conn *, const struct entry *);
+/* Of the entry, to be offered at once; 0: all. */
+
 void conn_relist(struct conn *);	     /* be in the lists that fit what it is now */
 void conn_count(const struct conn *, int n); /* in the metric of its state, unless it is closed */
 

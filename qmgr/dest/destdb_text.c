@@ -18,7 +18,8 @@
 static bool worth_keeping(const struct host *h, int64_t now_ms)
 {
 	return h->proven || h->failures > 0 || h->plain || h->depth > 1 ||
-	       h->mode_until_ms > now_ms || h->messages_until_ms > now_ms || h->limit.n > 0;
+	       h->mode_until_ms > now_ms || h->messages_until_ms > now_ms ||
+	       h->recipients_until_ms > now_ms || h->limit.n > 0;
 }
 
 static void put_host(struct buf *to, const struct host *h)

@@ -274,7 +274,7 @@ void host_forget(struct host *h)
 	h->era++;
 	h->retry_ms = h->slow_until_ms = 0;
 	h->mode_until_ms = h->good_ms = h->opened_ms = 0;
-	h->messages_until_ms = 0;
+	h->messages_until_ms = h->recipients_until_ms = 0;
 	h->limit = (struct host_limit){0};
 	h->hung_ms = 0;
 	h->speed = (struct speed){0};
@@ -373,8 +373,8 @@ bool host_stale(const struct host *h, int64_t now_ms)
 		plain_ms = p->until_ms > plain_ms ? p->until_ms : plain_ms;
 	return h->refs == 0 && h->retry_ms < now_ms && plain_ms < now_ms &&
 	       h->mode_until_ms < now_ms && h->messages_until_ms < now_ms &&
-	       h->limit.again_ms < now_ms && h->opened_ms < now_ms - HOST_STALE_MS &&
-	       h->failed_ms < now_ms - HOST_STALE_MS;
+	       h->recipients_until_ms < now_ms && h->limit.again_ms < now_ms &&
+	       h->opened_ms < now_ms - HOST_STALE_MS && h->failed_ms < now_ms - HOST_STALE_MS;
 }
 
 const char *host_mode_name(enum connection_mode mode)
@@ -455,9 +455,34 @@ bool host_told_after(struct host *h, int messages, int64_t now_ms)
 	return host_messages_most(h, now_ms) != before;
 }
 
+uint32_t host_recipients_most(const struct host *h, int64_t now_ms)
+{
+	return now_ms < h->recipients_until_ms ? h->recipients_most : 0;
+}
+
+static void takes_recipients(struct host *h, uint32_t recipients, int64_t now_ms)
+{
+	h->recipients_most = recipients;
+	h->recipients_until_ms = now_ms + HOST_MODE_MS;
+	log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", "limited", "recipients",
+		  log_number(recipients), "reason", "it takes no more at once", NULL);
+}
+
+bool host_ended_at(struct host *h, uint32_t recipients, bool told, int64_t now_ms)
+{
+	assert(recipients > 0);
+	uint32_t known = host_recipients_most(h, now_ms);
+	bool again = recipients == h->ended_at.recipients && h->ended_at.took;
+	h->ended_at = (struct host_ended_at){.recipients = recipients};
+	if ((!told && !again) || (known > 0 && known <= recipients))
+		return false;
+	takes_recipients(h, recipients, now_ms);
+	return true;
+}
+
 void host_took_message(struct host *h)
 {
-	h->told_after.took = true;
+	h->told_after.took = h->ended_at.took = true;
 }
 
 struct verdict *host_why(const struct host *h, const char *name)

@@ -114,6 +114,12 @@ struct host_told_after {
 	bool took; /* a message, since the last of them */
 };
 
+/* The last connection that it has ended at a RCPT, behind so many that it had accepted. */
+struct host_ended_at {
+	uint32_t recipients;
+	bool took; /* a message, since */
+};
+
 struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
@@ -160,6 +166,9 @@ struct host {
 	int hangs_up_after; /* messages: the most that it has answered on one that it hung up; 0: it does not */
 	int messages_most; /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
+	struct host_ended_at ended_at;
+	uint32_t recipients_most; /* of one message at once, as was found out, until: */
+	int64_t recipients_until_ms;
 	struct host_limit limit;
 	struct host_pace pace;
 	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
@@ -266,6 +275,11 @@ void host_ended_after(struct host *, int messages, int64_t now_ms);
 bool host_told_after(struct host *, int messages, int64_t now_ms);
 /* The host has said 421 on a connection on which it had answered so many: some in a row mean that it takes no more. True: that is
  * news. One message says nothing, since a host that lets little through takes as many. */
+
+uint32_t host_recipients_most(const struct host *, int64_t now_ms); /* 0: not known */
+bool host_ended_at(struct host *, uint32_t recipients, bool told, int64_t now_ms);
+/* The host has ended a connection at a RCPT, behind so many that it had accepted. It takes no more at once if it has told so, or
+ * if it has ended the one before at as many and has taken a message since. True: that is news. */
 
 void host_took_message(struct host *); /* on any connection */
 

@@ -60,6 +60,8 @@ static void put_pipeline(struct buf *to, const struct host *h)
 	fields_put_time(to, "simple", h->mode_until_ms);
 	fields_put_number(to, "messages", h->messages_until_ms > 0 ? h->messages_most : 0);
 	fields_put_time(to, "limited", h->messages_until_ms);
+	fields_put_number(to, "recipients", h->recipients_until_ms > 0 ? h->recipients_most : 0);
+	fields_put_time(to, "fewer", h->recipients_until_ms);
 }
 
 static void put_pace(struct buf *to, const struct host *h)
@@ -149,6 +151,13 @@ static void read_messages(struct host *h, const char *line, struct buf *room)
 		h->messages_until_ms = fields_future(line, "limited", room, HOST_MODE_MS);
 }
 
+static void read_recipients(struct host *h, const char *line, struct buf *room)
+{
+	h->recipients_most = (uint32_t)fields_measured(line, "recipients", room, HOST_COUNT_MAX);
+	if (h->recipients_most > 0)
+		h->recipients_until_ms = fields_future(line, "fewer", room, HOST_MODE_MS);
+}
+
 static void read_depth(struct host *h, const char *line, struct buf *room)
 {
 	int64_t depth = fields_number(line, "depth", room);
@@ -217,10 +226,11 @@ void host_text_read(struct host *h, enum fact_which which, const char *text)
 	if (which == FACT_PIPELINE) {
 		h->depth = 1;
 		h->mode = CONNECTION_FULL;
-		h->mode_until_ms = h->messages_until_ms = 0;
+		h->mode_until_ms = h->messages_until_ms = h->recipients_until_ms = 0;
 		read_depth(h, text, &room);
 		read_mode(h, text, &room);
 		read_messages(h, text, &room);
+		read_recipients(h, text, &room);
 	}
 	int64_t until_ms =
 		which == FACT_PLAIN ? fields_future(text, "until", &room, HOST_PLAIN_MS) : 0;
@@ -247,6 +257,7 @@ void host_text_read_all(struct host *h, const char *line, struct buf *room)
 	read_depth(h, line, room);
 	read_mode(h, line, room);
 	read_messages(h, line, room);
+	read_recipients(h, line, room);
 	read_speed(h, line, room);
 	read_limit(h, line, room);
 }

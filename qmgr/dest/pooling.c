@@ -49,7 +49,7 @@ static void keep_measures(struct host *h, int64_t now_ms)
 /* Another number whenever there is something to be told; 0: there is nothing. */
 static uint64_t likeness_of(const struct host *h, enum fact_which which)
 {
-	int64_t v[5] = {0};
+	int64_t v[7] = {0};
 	switch (which) {
 	case FACT_HEALTH:
 		v[0] = h->failures;
@@ -70,6 +70,8 @@ static uint64_t likeness_of(const struct host *h, enum fact_which which)
 		v[2] = h->mode_until_ms;
 		v[3] = h->messages_most;
 		v[4] = h->messages_until_ms;
+		v[5] = h->recipients_most;
+		v[6] = h->recipients_until_ms;
 		break;
 	case FACT_PACE:
 		v[0] = h->pooling.pace;

@@ -82,6 +82,8 @@ struct entry {
 	unsigned era;	     /* in flight: of its site's pace, when it was given (learnt_pace.h) */
 	uint32_t reloads;    /* likewise: that there had been by then */
 	int64_t refusals;    /* times that its host refused it for reasons of its own */
+	uint32_t
+		rcpt_most; /* to be offered at once: a host has ended a connection at more; 0: all */
 	uint32_t n;
 	uint32_t *recipient; /* indices in the envelope */
 	uint32_t only;	     /* is the array as long as there is one */

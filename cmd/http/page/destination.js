@@ -81,6 +81,7 @@ function learnt(host) {
   if (host.round_trip > 0) found.push("round trip " + (host.round_trip * 1000).toFixed(1) + " ms, " + (host.service * 1000).toFixed(1) + " ms a message");
   if (host.connections_most > 0) found.push("takes " + many(host.connections_most, "connection"));
   if (host.messages_most > 0) found.push("takes " + many(host.messages_most, "message") + " on a connection");
+  if (host.recipients_most > 0) found.push("takes " + many(host.recipients_most, "recipient") + " at once");
   if (host.depth > 1) found.push("pipeline " + host.depth + " deep");
   if (host.mode_for > 0) found.push("spoken to in mode “" + host.mode + "” for " + span(host.mode_for * 1000));
   if (host.slow_for > 0) found.push("slow to connect, comes after others for " + span(host.slow_for * 1000));

@@ -133,6 +133,17 @@ static void depth_and_mode_are_kept(void **state)
 	assert_int_equal(host_mode(h, clock_steady_ms() + 5), CONNECTION_FULL);
 }
 
+static void how_many_recipients_it_takes_is_kept_for_a_day(void **state)
+{
+	(void)state;
+	begin("");
+	host_ended_at(host_of("192.0.2.1"), 20, true, clock_steady_ms());
+	restart(HOST_MODE_MS - 5);
+	struct host *h = host_of("192.0.2.1");
+	assert_int_equal(host_recipients_most(h, clock_steady_ms()), 20);
+	assert_int_equal(host_recipients_most(h, clock_steady_ms() + 5), 0);
+}
+
 static void broken_tls_is_kept_by_name(void **state)
 {
 	(void)state;
@@ -509,6 +520,7 @@ int main(void)
 		TEST(how_fast_it_is_is_kept),
 		TEST(the_limit_that_it_was_seen_to_have_is_kept_with_its_times),
 		TEST(depth_and_mode_are_kept),
+		TEST(how_many_recipients_it_takes_is_kept_for_a_day),
 		TEST(broken_tls_is_kept_by_name),
 		TEST(a_window_is_kept_for_a_day),
 		TEST(a_window_is_the_relays_or_that_of_hosts_of_its_name),

@@ -30,6 +30,73 @@ static void a_421_leaves_refusals_as_they_are(void **state)
 	assert_verdict(d, 1, VERDICT_DEFERRED, 421);
 }
 
+static void ended_by(const char *reply, uint32_t behind, bool told)
+{
+	begin_two();
+	says("250 ok\r\n250 ok\r\n");
+	if (reply)
+		says(reply);
+	else
+		engine_lost(&engine, "connection closed");
+	assert_returned(back());
+	assert_int_equal(taken->rcpt_taken, behind);
+	assert_int_equal(taken->rcpt_told, told);
+}
+
+static void an_end_at_a_recipient_says_behind_how_many(void **state)
+{
+	static const struct {
+		const char *reply;
+		bool told;
+	} ends[] = {{"421 4.7.0 not now\r\n", false},
+		    {"421 4.5.3 not so many\r\n", true},
+		    {"421 Too many recipients\r\n", true},
+		    {"421 4.7.0 too many recipients today\r\n", false},
+		    {NULL, false}};
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		ended_by(ends[i].reply, 1, ends[i].told);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void an_end_anywhere_else_says_nothing_of_recipients(void **state)
+{
+	begin_two();
+	says("250 ok\r\n421 4.5.3 too many\r\n");
+	assert_returned(back());
+	assert_int_equal(taken->rcpt_taken, 0);
+	assert_false(taken->rcpt_told);
+	tear_down(state);
+	set_up(state);
+	begin_two();
+	says("250 ok\r\n250 ok\r\n250 ok\r\n");
+	engine_lost(&engine, "connection closed");
+	assert_returned(back());
+	assert_int_equal(taken->rcpt_taken, 0);
+	tear_down(state);
+	set_up(state);
+	begin_two();
+	says("250 ok\r\n250 ok\r\n");
+	engine_left(&engine, "another wants it");
+	assert_returned(back());
+	assert_int_equal(taken->rcpt_taken, 0);
+}
+
+static void a_connection_lost_at_a_recipient_leaves_those_that_may_go_without_it(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	says("250 ok\r\n550 no\r\n250 ok\r\n");
+	engine_lost(&engine, "connection closed");
+	const struct delivery *d = back();
+	assert_verdict(d, 0, VERDICT_FAILED, 550);
+	assert_null(d->rcpt[1].verdict);
+	assert_null(d->rcpt[2].verdict);
+	assert_int_equal(d->rcpt_taken, 1);
+}
+
 static void a_421_after_the_dot_is_its_verdict(void **state)
 {
 	(void)state;
@@ -234,6 +301,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_421_returns_what_was_not_decided),
 		T(a_421_leaves_refusals_as_they_are),
+		T(an_end_at_a_recipient_says_behind_how_many),
+		T(an_end_anywhere_else_says_nothing_of_recipients),
+		T(a_connection_lost_at_a_recipient_leaves_those_that_may_go_without_it),
 		T(a_421_after_the_dot_is_its_verdict),
 		T(a_connection_lost_before_the_dot_returns_the_message),
 		T(a_connection_lost_before_the_dot_left_returns_the_message),

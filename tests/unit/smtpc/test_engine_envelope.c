@@ -280,6 +280,22 @@ static void recipients_beyond_the_limit_go_in_another_transaction(void **state)
 	assert_null(taken->rcpt[2].verdict);
 }
 
+static void recipients_beyond_what_is_known_go_in_another_transaction(void **state)
+{
+	(void)state;
+	struct delivery *d = mail("x\r\n", TO("a@test", "b@test", "c@test"));
+	d->rcpt_most = 1;
+	greet("250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTMAX=2\r\n");
+	give(d);
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@test>\r\nDATA\r\n");
+	says("250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_null(taken->rcpt[1].verdict);
+	assert_null(taken->rcpt[2].verdict);
+}
+
 static void a_domain_beyond_the_limit_goes_on_another_connection(void **state)
 {
 	(void)state;
@@ -324,6 +340,7 @@ int main(void)
 		T(a_452_before_any_was_accepted_is_a_deferral),
 		T(limits_are_read_and_nonsense_is_none),
 		T(recipients_beyond_the_limit_go_in_another_transaction),
+		T(recipients_beyond_what_is_known_go_in_another_transaction),
 		T(a_domain_beyond_the_limit_goes_on_another_connection),
 	};
 	return RUN_TWICE(tests);
