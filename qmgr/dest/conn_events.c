@@ -66,11 +66,44 @@ static bool may_pass(const struct conn *c, bool late)
 	return !c->extra && site_has_quicker(c->site, c->host);
 }
 
+static bool all_are_silent(const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (!host_silent(s->hosts[i].host, destdb_now_ms(s->db)))
+			return false;
+	return s->nhost > 0;
+}
+
+/* Those hosts answer others of our addresses: they take over, as where one is refused. */
+static void leave_unheard(const struct conn *c, const struct verdict *why)
+{
+	if (all_are_silent(c->site) && source_alone_unheard(c->site, c->host, c->opened_ms))
+		source_refused(c->site, why);
+}
+
+static int64_t age_ms(const struct conn *c)
+{
+	return destdb_now_ms(c->site->db) - c->opened_ms;
+}
+
+/* words: what comes of that. */
+static struct verdict *not_ready(const struct conn *c, const char *words)
+{
+	return verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", c->peer,
+			      "%s was not ready after %.1f s%s", c->peer, (double)age_ms(c) / 1000,
+			      words);
+}
+
 static void is_slow(struct conn *c, bool late)
 {
 	host_slow(c->host, destdb_now_ms(c->site->db));
 	if (c->state == CONN_CONNECTING && may_pass(c, late))
 		conn_move(c, CONN_PROBING);
+	if (late && age_ms(c) >= c->settings->connect_timeout) {
+		struct verdict *why = not_ready(c, "");
+		leave_unheard(c, why);
+		verdict_unref(why);
+	}
 }
 
 /* Its place may be for a site that has none. */
@@ -284,6 +317,13 @@ static bool is_answered(const struct delivery *d)
 	return v && v->class != VERDICT_IN_DOUBT && v->code != 421;
 }
 
+static void note_heard(struct host *h, const struct delivery *d, int64_t now_ms)
+{
+	const struct verdict *v = d->nrcpt > 0 ? d->rcpt[0].verdict : NULL;
+	if (v && v->code > 0)
+		h->heard_ms = now_ms;
+}
+
 static void judge_host(struct conn *c, struct entry *e, struct delivery *d)
 {
 	if (!verdicts_tell_of_limit(c, e, d) && site_pace_answered(c, e, d))
@@ -311,6 +351,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		site_worked(s, busy);
 		site_delivery_ended(s);
 		c->answered += is_answered(d);
+		note_heard(c->host, d, destdb_now_ms(db));
 		if (s->source)
 			judge_source(c, e, d);
 		judge_host(c, e, d);
@@ -355,12 +396,7 @@ static void was_useless(struct destdb *db, struct conn *c, struct verdict *why)
 void conn_abandon(struct destdb *db, struct conn *c)
 {
 	assert(conn_unready(c));
-	int64_t age_ms = destdb_now_ms(db) - c->opened_ms;
-	struct verdict *why =
-		verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", c->peer,
-			       "%s was not ready after %.1f s, and another destination wants "
-			       "the connection",
-			       c->peer, (double)age_ms / 1000);
+	struct verdict *why = not_ready(c, ", and another destination wants the connection");
 	was_useless(db, c, why);
 	site_adopt_failure(c->site, why);
 	verdict_unref(why);
@@ -415,6 +451,8 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		site_connection_failed(s, h, open->why, useless);
 		if (useless && host_out(h) && source_meant(s, open->why) && none_serves(s))
 			source_refused(s, open->why);
+		else if (useless && open->why->code == 0 && age_ms(c) >= IN_TIME_MS)
+			leave_unheard(c, open->why);
 	}
 	host_probe_missed(h, destdb_now_ms(db));
 	leased_closed(db, h);

@@ -95,16 +95,33 @@ static const char *from_where(const struct conf_source *source, const union addr
 	return from ? address_where(from, text) : source ? "" : set->source_address;
 }
 
+static char *key_of(const struct transport *t, const union address *address,
+		    const struct conf_source *source, const char *tls,
+		    const struct credential *credential)
+{
+	char where[ADDRESS_WHERE_MAX], from[ADDRESS_WHERE_MAX];
+	const struct conf_transport *set = t->settings;
+	return mem_printf("%s:%d/%s/%s%s%s%s%s", address_where(address, where),
+			  address_port(address), tls, from_where(source, address, set, from),
+			  *set->client_certificate ? " with " : "", set->client_certificate,
+			  credential ? " as " : "", credential ? credential->id : "");
+}
+
+const struct host *destdb_same_host(const struct destdb *db, const struct transport *t,
+				    const struct host *h, const struct conf_source *source)
+{
+	struct host *same;
+	char *key = key_of(t, &h->address, source, h->tls, h->credential);
+	HASH_FIND_STR(db->hosts, key, same);
+	free(key);
+	return same;
+}
+
 struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
 			const struct conf_source *source, const char *tls,
 			struct credential *credential, struct tls_dane *dane)
 {
-	char where[ADDRESS_WHERE_MAX], from[ADDRESS_WHERE_MAX];
-	const struct conf_transport *set = t->settings;
-	char *key = mem_printf("%s:%d/%s/%s%s%s%s%s", address_where(address, where),
-			       address_port(address), tls, from_where(source, address, set, from),
-			       *set->client_certificate ? " with " : "", set->client_certificate,
-			       credential ? " as " : "", credential ? credential->id : "");
+	char *key = key_of(t, address, source, tls, credential);
 	struct host *h = destdb_host(db, key, address);
 	free(key);
 	if (!h->tls)

@@ -173,6 +173,10 @@ struct host *destdb_get(struct destdb *, const struct transport *, const union a
  * transport. tls: the policy that its connections meet, of this
  * host; what it takes of TLSA records to meet it goes with it. */
 
+const struct host *destdb_same_host(const struct destdb *, const struct transport *,
+				    const struct host *, const struct conf_source *);
+/* The same for connections from that source; NULL: nothing is known of it. */
+
 struct host *destdb_host(struct destdb *, const char *key, const union address *);
 /* The same by its key, without a reference. */
 

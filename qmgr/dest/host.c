@@ -286,6 +286,11 @@ void host_slow(struct host *h, int64_t now_ms)
 	h->slow_until_ms = now_ms + SLOW_STAYS_MS;
 }
 
+bool host_silent(const struct host *h, int64_t now_ms)
+{
+	return h->ready == 0 && (host_out(h) || h->slow_until_ms > now_ms);
+}
+
 void host_ended_well(struct host *h, int64_t now_ms)
 {
 	h->good_ms = now_ms;

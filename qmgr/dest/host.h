@@ -141,6 +141,7 @@ struct host {
 	struct list full;  /* struct site_host: its site would use a connection if there were one */
 
 	int64_t opened_ms;   /* steady clock: the last connection was begun; 0: never */
+	int64_t heard_ms;    /* steady clock: it answered mail; 0: never */
 	int64_t good_ms;     /* steady clock: a connection that was of use ended; 0: never */
 	bool proven;	     /* a connection to it has been ready */
 	int failures;	     /* that counted, in a row */
@@ -245,6 +246,8 @@ bool host_serves(const struct host *, int64_t now_ms);
 
 bool host_out(const struct host *);	/* it gets no connection but a probe */
 bool host_answers(const struct host *); /* or nothing speaks against it */
+bool host_silent(const struct host *,
+		 int64_t now_ms); /* or out: no connection is ready, and one was slow lately */
 
 bool host_has_room(const struct host *, int64_t host_limit, int64_t now_ms);
 /* For one more connection: host_limit is the configured one, 0 for none. */

@@ -376,6 +376,66 @@ static void a_host_that_is_only_down_moves_nothing(void **state)
 	assert_int_equal(site_from("a")->queue.waiting, 1);
 }
 
+static struct connection_open *open_from(const char *source)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (strcmp(from(open_at(i)), source) == 0)
+			return open_at(i);
+	fail();
+	return NULL;
+}
+
+/* A message from the source, which its host takes. */
+static void is_answered_from(const char *source, uint64_t id)
+{
+	send_of(id, flow_of(source));
+	ready(open_from(source), 1);
+	done(delivery_of_mail(id), VERDICT_SENT);
+	close_orderly(open_from(source));
+	forget(next_told(SPOOL_DELIVERED));
+	forget(next_told(SPOOL_RELEASE));
+}
+
+static void keep_silent(struct connection_open *o)
+{
+	pass_time(30 * 1000);
+	heard_of(o, CONNECTION_LATE);
+	answer_all("to.test");
+}
+
+static void who_hears_from_the_other_alone_gets_mail_from_there(void **state)
+{
+	(void)state;
+	begin(TIMES BOTH);
+	send_of(1, flow_of("a"));
+	send_of(2, flow_of("a"));
+	unanswered(open_from("a"), true); /* TCP is late: that may be chance */
+	is_answered_from("b", 3);
+	assert_int_equal(site_from("a")->queue.waiting, 2);
+	keep_silent(open_from("a"));
+	assert_int_equal(site_from("a")->queue.waiting, 0);
+	assert_int_equal(site_from("b")->queue.waiting, 2);
+	nothing_is_told();
+	/* After its time one message asks, and is not kept for what has come meanwhile. */
+	pass_time(301 * 1000);
+	send_of(4, flow_of("a"));
+	assert_true(source_on_trial(site_from("a")));
+	assert_int_equal(site_from("a")->queue.waiting, 1);
+}
+
+static void who_hears_from_nobody_moves_nothing(void **state)
+{
+	(void)state;
+	begin(TIMES BOTH);
+	is_answered_from("b", 1);
+	pass_time(1000);
+	send_of(2, flow_of("a"));
+	send_of(3, flow_of("b"));
+	keep_silent(open_from("a"));
+	assert_int_equal(site_from("a")->queue.waiting, 1);
+	assert_false(source_shut(site_from("a")));
+}
+
 static void what_is_refused_for_the_address_goes_from_the_other(void **state)
 {
 	(void)state;
@@ -801,6 +861,8 @@ int main(void)
 		TEST(what_is_remembered_can_be_reset),
 		TEST(what_is_taken_for_want_of_another_opens_it_again),
 		TEST(a_host_that_is_only_down_moves_nothing),
+		TEST(who_hears_from_the_other_alone_gets_mail_from_there),
+		TEST(who_hears_from_nobody_moves_nothing),
 		cmocka_unit_test(what_is_refused_for_the_address_goes_from_the_other),
 		cmocka_unit_test(what_is_not_said_of_the_address_stays),
 		TEST(where_all_are_refused_the_last_word_counts),
