@@ -48,17 +48,16 @@ void engine_on_mail(struct engine *e, const struct expected *x)
 	}
 }
 
-/* RFC 5321 4.5.3.1.10: 452, or 552 as hosts of RFC 821 say, after some were accepted asks for another transaction, not
- * for patience; but 4.2.2 and the like speak of the mailbox, and so may a bare 552. */
+/* RFC 5321 4.5.3.1.10: 452 after some were accepted asks for another transaction, not for patience; but 4.2.2 and the like speak of
+ * the mailbox. Other hosts say so in words: 552 those of RFC 821, 550 and 450 some. Where it is meant for good, the first of the next
+ * transaction has it. */
 static bool too_many(const struct engine *e, const struct transaction *t)
 {
 	bool bare = e->reply.dsn[0] == '\0';
 	int code = e->reply.code;
 	if (t->accepted == 0 || code == 421)
 		return false;
-	if (bare && code != 552)
-		return code == 452;
-	return engine_speaks_of_number(e);
+	return (bare && code == 452) || engine_speaks_of_number(e);
 }
 
 static void rcpt_refused(struct engine *e, const struct expected *x)

@@ -211,10 +211,11 @@ static void so_do_those_that_are_too_many_in_other_words(void **state)
 		{"550 5.5.3 enough", VERDICT_SENT},
 		{"451 4.5.3 enough", VERDICT_SENT},
 		{"452 enough", VERDICT_SENT},
+		{"550 Error: too many recipients", VERDICT_SENT},
+		{"450 too many recipients", VERDICT_SENT},
 		{"552 5.2.2 too many recipients have too much", VERDICT_FAILED},
+		{"550 5.7.1 too many recipients", VERDICT_FAILED},
 		{"552 mailbox full", VERDICT_FAILED},
-		{"550 too many recipients", VERDICT_FAILED},
-		{"450 too many recipients", VERDICT_DEFERRED},
 	};
 	for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
 		char text[200];
