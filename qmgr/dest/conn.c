@@ -164,7 +164,7 @@ static void tell_to_close(struct destdb *db, const struct conn *c)
 	struct connection_close *note = mem_zalloc(sizeof *note);
 	note->note.type = CONNECTION_CLOSE;
 	note->connection = c->number;
-	note->leave = c->leaving;
+	note->leave = c->state == CONN_LEAVING;
 	site_touch(c->site);
 	db->edges.to_worker(db->edges.context, c->worker, &note->note);
 }
@@ -177,9 +177,7 @@ void conn_end(struct destdb *db, struct conn *c)
 
 void conn_leave(struct destdb *db, struct conn *c)
 {
-	conn_is_leaving(c);
-	if (c->state == CONN_READY)
-		conn_move(c, CONN_ENDING);
+	conn_move(c, CONN_LEAVING);
 	tell_to_close(db, c);
 }
 

@@ -1,24 +1,25 @@
 /* conn.h - a connection that a worker of smtpc holds for us.
  *
- *	CONNECTING ----> READY ----> ENDING ----> CLOSED, until all that it was given is back
- *	     |    ^        ^                        ^
- *	     v    |        |                        |   and from each of the others to CLOSED
- *	    PROBING -------+       ABANDONED -------+
- *	     |  and CONNECTING ------> ^
- *	     +-------------------------+
+ *	CONNECTING ----> READY ----> ENDING	and from each to CLOSED, until all that it was given is back
+ *	     |    ^        ^   |        |
+ *	     v    |        |   v        v
+ *	    PROBING -------+  LEAVING <-+
+ *	     |  and CONNECTING          |
+ *	     +---> ABANDONED -----------+
  *
  *	connecting	mail waits for it
  *	probing		being opened too, but no mail waits: a probe of a host that was out, or one that
  *			is slow to answer, so that another was tried beside it
  *	ready		may carry mail, when it has a place
  *	ending		was ready, and is told to close
- *	abandoned	was never ready, and is told to close
+ *	abandoned	was not known to be ready, and is told to close
+ *	leaving		is stalled, and is told to close at once
  *
  * A connection serves one site at a time, the one that it was opened for at first. Idle, it is lent
  * to any other site of its transport that has the same host, and is then that site's.
  *
- * One that was ready may be stalled: its host owes an answer for long. It can then end at once, unless the host has all of a
- * message (awaited), and be told so whether it was told to close before or not.
+ * One that was ready may be stalled: its host owes an answer for long. It can then be told to leave, unless the host has all of a
+ * message (awaited).
  *
  * OWNERSHIP  destdb's table, until CONNECTION_CLOSED.
  * THREAD     qmgr.
@@ -39,9 +40,10 @@
 #define CONN_STATES(X)                                                                             \
 	X(CONNECTING, CONN_TO(PROBING) | CONN_TO(READY) | CONN_TO(ABANDONED) | CONN_END)           \
 	X(PROBING, CONN_TO(READY) | CONN_TO(ABANDONED) | CONN_END)                                 \
-	X(READY, CONN_TO(ENDING) | CONN_END)                                                       \
-	X(ENDING, CONN_END)                                                                        \
-	X(ABANDONED, CONN_END)                                                                     \
+	X(READY, CONN_TO(ENDING) | CONN_TO(LEAVING) | CONN_END)                                    \
+	X(ENDING, CONN_TO(LEAVING) | CONN_END)                                                     \
+	X(ABANDONED, CONN_TO(LEAVING) | CONN_END)                                                  \
+	X(LEAVING, CONN_END)                                                                       \
 	X(CLOSED, 0u)
 
 enum conn_state {
@@ -63,7 +65,6 @@ struct conn {
 	enum conn_state state;
 	enum connection_slowness
 		stall; /* as its worker says, once it was ready; else CONNECTION_MOVES */
-	bool leaving;  /* told to end at once */
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
 	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
@@ -140,11 +141,21 @@ void conn_enter(struct conn *);		      /* a new one, in its first state: counted
 void conn_is_silent(struct conn *);	      /* being opened, and not heard of for some time */
 void conn_lend(struct conn *, struct site *); /* idle: it is this site's now */
 void conn_set_stall(struct conn *, enum connection_slowness);
-void conn_is_leaving(struct conn *); /* told to, while it is stalled */
 
 static inline bool conn_ready(const struct conn *c)
 {
 	return c->state == CONN_READY;
+}
+
+/* Or was, and is told to close. */
+static inline bool conn_stands(const struct conn *c)
+{
+	return c->state == CONN_READY || c->state == CONN_ENDING || c->state == CONN_LEAVING;
+}
+
+static inline bool conn_told_to_close(const struct conn *c)
+{
+	return c->state == CONN_ENDING || c->state == CONN_ABANDONED || c->state == CONN_LEAVING;
 }
 
 static inline bool conn_unready(const struct conn *c)

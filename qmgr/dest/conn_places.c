@@ -12,10 +12,9 @@ void conn_count(const struct conn *c, int n)
 {
 	if (c->state == CONN_CLOSED)
 		return;
-	bool was_ready = c->state == CONN_READY || c->state == CONN_ENDING;
-	metrics_add(!was_ready	  ? METRIC_client_connecting
-		    : c->busy > 0 ? METRIC_client_busy
-				  : METRIC_client_idle,
+	metrics_add(!conn_stands(c) ? METRIC_client_connecting
+		    : c->busy > 0   ? METRIC_client_busy
+				    : METRIC_client_idle,
 		    n);
 }
 

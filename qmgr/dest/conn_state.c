@@ -18,8 +18,8 @@ static void count_stalled(const struct conn *c, int n)
 {
 	struct site *s = c->site;
 	struct transport *t = s->queue.transport;
-	bool told = c->state == CONN_ENDING || c->state == CONN_ABANDONED;
-	bool lingers = told && (!c->leaving || c->stall == CONNECTION_AWAITED);
+	bool at_once = c->state == CONN_LEAVING && c->stall != CONNECTION_AWAITED;
+	bool lingers = conn_told_to_close(c) && !at_once;
 	if (c->stall == CONNECTION_MOVES)
 		return;
 	t->nstalled += n;
@@ -35,7 +35,7 @@ static void count_in(struct conn *c, int n)
 	struct site *s = c->site;
 	struct transport *t = s->queue.transport;
 	enum conn_state is = c->state;
-	bool unready = conn_unready(c), told = is == CONN_ENDING || is == CONN_ABANDONED;
+	bool unready = conn_unready(c), told = conn_told_to_close(c);
 	if (is == CONN_CLOSED)
 		return;
 	s->connections += n;
@@ -54,7 +54,7 @@ static void count_in(struct conn *c, int n)
 	t->nunready += unready ? n : 0;
 	t->nprobing += is == CONN_PROBING ? n : 0;
 	c->host->connections += n;
-	c->host->ready += is == CONN_READY || is == CONN_ENDING ? n : 0;
+	c->host->ready += conn_stands(c) ? n : 0;
 	c->host->unanswered += is == CONN_PROBING ? n : 0;
 	assert(s->connections >= 0 && s->connecting >= 0 && s->slow >= 0 && s->ending >= 0);
 	assert(t->connections >= 0 && t->ending >= 0 && t->nunready >= 0 && t->nprobing >= 0);
@@ -86,7 +86,8 @@ void conn_is_silent(struct conn *c)
 
 void conn_set_stall(struct conn *c, enum connection_slowness stall)
 {
-	bool may_leave = (stall == CONNECTION_STALLED || stall == CONNECTION_STUCK) && !c->leaving;
+	bool may_leave = (stall == CONNECTION_STALLED || stall == CONNECTION_STUCK) &&
+			 c->state != CONN_LEAVING;
 	assert(!conn_unready(c) && c->state != CONN_CLOSED);
 	count_stalled(c, -1);
 	c->stall = stall;
@@ -95,15 +96,6 @@ void conn_set_stall(struct conn *c, enum connection_slowness stall)
 		list_remove(&c->in_stalled);
 	else if (list_empty(&c->in_stalled))
 		list_append(&c->site->queue.transport->stalled, &c->in_stalled);
-}
-
-void conn_is_leaving(struct conn *c)
-{
-	assert(!list_empty(&c->in_stalled) && !c->leaving);
-	list_remove(&c->in_stalled);
-	count_in(c, -1);
-	c->leaving = true;
-	count_in(c, 1);
 }
 
 /* The place that has become free may be for a probe that waits. */
@@ -117,6 +109,7 @@ static void call_who_probes(const struct transport *t)
 void conn_move(struct conn *c, enum conn_state to)
 {
 	assert(may_follow[c->state] & 1u << to);
+	assert(to != CONN_LEAVING || !list_empty(&c->in_stalled));
 	conn_count(c, -1);
 	count_in(c, -1);
 	c->state = to;
@@ -124,8 +117,9 @@ void conn_move(struct conn *c, enum conn_state to)
 	conn_count(c, 1);
 	if (!conn_unready(c))
 		leave_silent(c);
-	if (to == CONN_CLOSED) {
+	if (to == CONN_LEAVING || to == CONN_CLOSED)
 		list_remove(&c->in_stalled);
+	if (to == CONN_CLOSED) {
 		list_remove(&c->in_host);
 		provider_feed(c->site->provider);
 		call_who_probes(c->site->queue.transport);

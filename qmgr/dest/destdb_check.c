@@ -27,7 +27,7 @@ static void check_conn(const struct conn *c)
 	assert(is_idle == !list_empty(&c->in_idle) && is_idle == !list_empty(&c->in_host_idle));
 	assert(conn_unready(c) || list_empty(&c->in_silent));
 	assert(list_empty(&c->in_stalled) ==
-	       (c->state == CONN_CLOSED || c->leaving ||
+	       (c->state == CONN_CLOSED || c->state == CONN_LEAVING ||
 		(c->stall != CONNECTION_STALLED && c->stall != CONNECTION_STUCK)));
 	assert((c->state == CONN_READY && c->busy > 0 && c->turn >= CONN_TURN) ==
 	       !list_empty(&c->in_turned));
@@ -41,14 +41,14 @@ static void count_conn(struct numbers *n, const struct conn *c)
 	n->connections++;
 	n->connecting += conn_unready(c);
 	n->slow += c->state == CONN_PROBING;
-	n->ending += c->state == CONN_ENDING || c->state == CONN_ABANDONED;
-	n->ready += c->state == CONN_READY || c->state == CONN_ENDING;
+	n->ending += conn_told_to_close(c);
+	n->ready += conn_stands(c);
 	n->busy += c->busy > 0;
 	n->idle += c->state == CONN_READY && c->busy == 0;
 	n->turned += !list_empty(&c->in_turned);
 	n->stalled += c->stall != CONNECTION_MOVES;
 	n->lingering += c->stall != CONNECTION_MOVES && c->state != CONN_READY &&
-			(!c->leaving || c->stall == CONNECTION_AWAITED);
+			(c->state != CONN_LEAVING || c->stall == CONNECTION_AWAITED);
 }
 
 static void check_peers(const struct queue *queue)
