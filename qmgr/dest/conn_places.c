@@ -133,6 +133,32 @@ static void set_busy(struct conn *c, int busy)
 	conn_count(c, 1);
 }
 
+/* So many deliveries more, or fewer. */
+static void count_under_way(const struct conn *c, int n)
+{
+	c->site->under_way += n;
+	c->site->pacing->under_way += n;
+	assert(c->site->under_way >= 0 && c->site->pacing->under_way >= c->site->under_way);
+	if (c->stall != CONNECTION_MOVES)
+		conn_count_owed(c, n);
+}
+
+void conn_count_owed(const struct conn *c, int n)
+{
+	c->site->owed += n;
+	c->site->pacing->owed += n;
+	assert(c->site->owed >= 0 && c->site->pacing->owed >= c->site->owed);
+}
+
+void conn_tell_home(const struct conn *c)
+{
+	struct site_pace *p = c->site->pacing;
+	if (p->under_way > p->owed)
+		return;
+	learnt_pace_home(&p->learnt);
+	provider_feed_rate(c->site->provider);
+}
+
 void conn_load(struct conn *c, struct entry *e)
 {
 	assert(conn_has_place(c));
@@ -140,8 +166,7 @@ void conn_load(struct conn *c, struct entry *e)
 	if (was_idle)
 		c->head_us = now_us(c);
 	list_append(&c->carried, &e->in_peer);
-	c->site->under_way++;
-	c->site->pacing->under_way++;
+	count_under_way(c, 1);
 	set_busy(c, c->busy + 1);
 	c->given++;
 	c->turn++;
@@ -157,12 +182,8 @@ void conn_unload(struct conn *c, struct entry *e)
 {
 	bool had_place = conn_has_place(c);
 	list_remove(&e->in_peer);
-	assert(c->site->under_way > 0 && c->site->pacing->under_way >= c->site->under_way);
-	c->site->under_way--;
-	if (--c->site->pacing->under_way == 0) {
-		learnt_pace_home(&c->site->pacing->learnt);
-		provider_feed_rate(c->site->provider);
-	}
+	count_under_way(c, -1);
+	conn_tell_home(c);
 	set_busy(c, c->busy - 1);
 	if (c->busy == 0 || had_place != conn_has_place(c))
 		conn_relist(c);

@@ -32,6 +32,12 @@ bool conn_may_go_ahead(const struct conn *, const struct content *);
 /* Content may go ahead of the replies to its envelope where that has gone well, and where there is
  * not too much of it. */
 
+void conn_count_owed(
+	const struct conn *,
+	int n); /* so many of its deliveries more wait for a host that owes an answer for long */
+void conn_tell_home(const struct conn *);
+/* Its pace waits for what is under way, as far as answers may come soon: if nothing is, it waits no more. */
+
 uint32_t conn_recipients_most(const struct conn *, const struct entry *);
 /* Of the entry, to be offered at once; 0: all. */
 

@@ -89,9 +89,13 @@ void conn_set_stall(struct conn *c, enum connection_slowness stall)
 	bool may_leave = (stall == CONNECTION_STALLED || stall == CONNECTION_STUCK) &&
 			 c->state != CONN_LEAVING;
 	assert(!conn_unready(c) && c->state != CONN_CLOSED);
+	int owed = (stall != CONNECTION_MOVES) - (c->stall != CONNECTION_MOVES);
 	count_stalled(c, -1);
 	c->stall = stall;
 	count_stalled(c, 1);
+	conn_count_owed(c, owed * c->busy);
+	if (owed > 0)
+		conn_tell_home(c);
 	if (!may_leave)
 		list_remove(&c->in_stalled);
 	else if (list_empty(&c->in_stalled))

@@ -126,7 +126,7 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 {
 	int sites = 0, connections = 0, connecting = 0, slow = 0, ending = 0, waiting = 0,
 	    lingering = 0;
-	int64_t under_way = 0;
+	int64_t under_way = 0, owed = 0;
 	for (const struct site *s = db->sites; s; s = s->hh.next) {
 		if (s->provider != p)
 			continue;
@@ -137,13 +137,14 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 		ending += s->ending;
 		lingering += s->lingering;
 		under_way += site_pace_shared(s) ? s->under_way : 0;
+		owed += site_pace_shared(s) ? s->owed : 0;
 		assert(site_pace_shared(s) == site_pace_wanted(s));
 		waiting += !list_empty(&s->in_provider);
 	}
 	assert(p->sites == sites && p->connections == connections);
 	assert(p->connecting == connecting && p->slow == slow && p->ending == ending &&
 	       p->lingering == lingering);
-	assert(p->pacing.under_way == under_way);
+	assert(p->pacing.under_way == under_way && p->pacing.owed == owed);
 	assert(waiting == length_of(&p->for_connection) + length_of(&p->for_rate));
 }
 

@@ -18,7 +18,7 @@
  *		intervals be asked in each of them; after a pace that was refused twice in vain, from twice its spacing on
  *
  * What was under way when the pace was changed last says nothing new by being refused: it belongs to an older era. The first of an era
- * waits until all that is under way has come home.
+ * waits until all that is under way has come home, but for what hosts owe an answer to for long.
  *
  * What was found to go is the mean of a whole cycle, from one silence to the end of the next: so a receiver that counts by the
  * minute or the hour is asked rarely, and gets its mail evenly, after its second cycle.

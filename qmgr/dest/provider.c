@@ -29,7 +29,7 @@ static void wake_at(struct provider *p, int64_t at_ms)
 
 static bool pace_is_closed(const struct provider *p)
 {
-	return !learnt_pace_open(&p->pacing.learnt, destdb_now_ms(p->db), p->pacing.under_way);
+	return !site_pace_lets_begin(&p->pacing, destdb_now_ms(p->db));
 }
 
 /* The first few, but those that its pace still holds back. */
@@ -162,9 +162,11 @@ static void set_pace(struct site *s, struct site_pace *to)
 		hand_over(from, to);
 	assert(from->under_way >= s->under_way);
 	from->under_way -= s->under_way;
-	if (from->under_way == 0)
+	from->owed -= s->owed;
+	if (from->under_way == from->owed)
 		learnt_pace_home(&from->learnt);
 	to->under_way += s->under_way;
+	to->owed += s->owed;
 	s->pacing = to;
 }
 

@@ -111,6 +111,7 @@ struct site {
 		own_pace; /* what its hosts let through; or what those of its provider do, */
 	struct site_pace *pacing;  /* which is then the provider's. provider_join() keeps it */
 	int64_t under_way;	   /* deliveries, on all its connections: conn_load() counts them */
+	int64_t owed;		   /* of them, on such whose host owes an answer for long */
 	int64_t overdue_ms;	   /* steady clock: looked for mail that has waited too long */
 	int64_t delay_until_ms;	   /* destination_rate_delay */
 	struct provider *provider; /* whose its hosts are; or NULL. provider_join() keeps it */

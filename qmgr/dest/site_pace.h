@@ -42,12 +42,14 @@ struct site_pace {
 	struct verdict *why; /* what was said last; or NULL */
 	double logged;	     /* a second, when it was logged last */
 	int64_t under_way;   /* deliveries, on the connections of all that share it */
+	int64_t owed;	     /* of them, on such whose host owes an answer for long */
 };
 
 bool site_pace_wanted(const struct site *); /* as the transport has it */
 bool site_pace_shared(const struct site *); /* it is that of its provider */
 
 bool site_pace_open(const struct site *); /* another delivery may begin, as far as the pace goes */
+bool site_pace_lets_begin(const struct site_pace *, int64_t now_ms); /* the same */
 int64_t
 site_pace_due_ms(const struct site *);	  /* steady clock: not before that; what is past is none */
 bool site_pace_asks(const struct site *); /* one delivery at a time */

@@ -342,6 +342,44 @@ static void pipelines_are_one_deep_after_a_refusal(void **state)
 	assert_int_equal(given.n, 1);
 }
 
+/* Of two connections one hangs, and on the other it is refused after some were taken. */
+static struct connection_open *begin_with_one_that_hangs(bool known)
+{
+	begin("transport smtp { initial_destination_concurrency = 2 }");
+	send_many(60);
+	struct connection_open *hangs = open_at(0);
+	ready(hangs, 1);
+	ready(open_at(1), 1);
+	for (int k = 0; k < 20; k++)
+		done(given_at(1), VERDICT_SENT);
+	if (known)
+		heard_of(hangs, CONNECTION_AWAITED);
+	for (int k = given.n - 1; k > 0; k--)
+		slow_down(given_at(k));
+	return hangs;
+}
+
+static void what_is_owed_an_answer_for_long_keeps_no_other_from_the_pace(void **state)
+{
+	(void)state;
+	begin_with_one_that_hangs(true);
+	pass_time(4 * SECOND);
+	assert_int_equal(given.n, 2); /* the first of a pace goes alone, */
+	done(given_at(1), VERDICT_SENT);
+	pass_time(2 * SECOND);
+	assert_true(given.n >= 2);
+}
+
+static void also_where_that_is_found_later(void **state)
+{
+	(void)state;
+	struct connection_open *hangs = begin_with_one_that_hangs(false);
+	pass_time(4 * SECOND);
+	assert_int_equal(given.n, 1);
+	heard_of(hangs, CONNECTION_STALLED);
+	assert_int_equal(given.n, 2);
+}
+
 /* --- so many messages a connection */
 
 static int taken[100]; /* by the number of the connection */
@@ -490,6 +528,8 @@ int main(void)
 		TEST(where_another_host_serves_it_is_that_hosts_failure),
 		TEST(where_one_takes_nothing_the_others_are_asked),
 		TEST(pipelines_are_one_deep_after_a_refusal),
+		TEST(what_is_owed_an_answer_for_long_keeps_no_other_from_the_pace),
+		TEST(also_where_that_is_found_later),
 		TEST(who_takes_so_many_a_connection_is_not_paced_for_that),
 		TEST(one_message_a_connection_may_be_all_that_is_let_through),
 		TEST(who_refuses_all_at_once_takes_no_more_for_now),
