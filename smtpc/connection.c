@@ -538,7 +538,7 @@ void connection_leave(struct connection *c)
 		connection_close(c);
 		return;
 	}
-	engine_left(&c->engine, "no answer yet, and another destination wants the connection");
+	engine_left(&c->engine, "no answer yet, and another host or destination is to be served");
 	end_connection(c, engine_why(&c->engine));
 }
 

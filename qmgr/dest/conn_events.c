@@ -110,6 +110,8 @@ static void is_slow(struct conn *c, bool late)
 static void is_stalled(struct conn *c, enum connection_slowness how)
 {
 	conn_set_stall(c, how);
+	if (!list_empty(&c->in_stalled) && c->busy > 0)
+		site_pace_unanswered(c);
 	if (!list_empty(&c->in_stalled))
 		provider_offer_busy(c->site->provider);
 	site_touch(c->site);

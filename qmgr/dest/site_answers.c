@@ -167,6 +167,17 @@ bool site_pace_told(struct conn *c, struct entry *e, struct delivery *d)
 	return d->verification || may_go_back(c->site, e);
 }
 
+void site_pace_unanswered(struct conn *c)
+{
+	if (!site_pace_asks(c->site) || !site_has_other(c->site, c->host))
+		return;
+	struct verdict *why = verdict_printf(VERDICT_DEFERRED, 0, "4.4.2", c->peer,
+					     "%s does not answer, and others are asked", c->peer);
+	conn_leave(c->site->db, c);
+	leave_host(c, why);
+	verdict_unref(why);
+}
+
 /* Who has a pace of its own knows better. */
 static void hear_of_pace(struct site *s, const struct host *h)
 {

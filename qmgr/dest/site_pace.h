@@ -87,6 +87,9 @@ bool site_pace_answered(struct conn *, struct entry *, struct delivery *);
 bool site_pace_told(struct conn *, struct entry *, struct delivery *);
 /* The delivery came back untouched, for the host would have none of it (delivery.refusal). False: it is to be deferred with that. */
 
+void site_pace_unanswered(struct conn *);
+/* Its host owes an answer for long. Where nothing is taken, and another host serves, that is its failure, and the other is asked. */
+
 void site_pace_heard(struct host *); /* another node was refused: host->pace */
 void site_pace_age(struct site *);   /* forget what is a day old */
 

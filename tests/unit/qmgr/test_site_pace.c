@@ -45,6 +45,15 @@ static void tell_off(struct connection_open *o)
 	settle();
 }
 
+static struct connection_open *its_connection(const struct delivery *d)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (open_at(i)->connection == d->connection)
+			return open_at(i);
+	fail();
+	return NULL;
+}
+
 static struct site *the_site(void)
 {
 	return site_named("mx.test");
@@ -324,6 +333,42 @@ static void where_one_takes_nothing_the_others_are_asked(void **state)
 	assert_true(site_pace_rate(s) >= rate); /* that was no matter of the pace */
 }
 
+static void where_the_one_that_is_asked_hangs_another_is_asked(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 1 }");
+	for (uint64_t id = 1; id <= 3; id++)
+		send_mail(id, "x@a.test");
+	answer("a.test", "10 a.test 192.0.2.1, 20 b.test 192.0.2.2");
+	struct connection_open *o = open_to("a.test");
+	ready(o, 1);
+	refuse(given_at(0), VERDICT_AT_MAIL, 451, "4.7.1", "try later");
+	pass_about(SECOND);
+	assert_int_equal(given.n, 1);
+	heard_of(o, CONNECTION_AWAITED); /* it may have arrived */
+	assert_false(was_told_to_leave(o));
+	heard_of(o, CONNECTION_STALLED);
+	assert_true(was_told_to_leave(o));
+	put_back(given_at(0));
+	o->was_ready = true;
+	o->why = verdict_new(VERDICT_DEFERRED, 0, "4.4.2", o->host, "no answer yet");
+	close_orderly(o);
+	ready(open_to("b.test"), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+}
+
+static void the_only_one_that_hangs_is_waited_for(void **state)
+{
+	(void)state;
+	begin_paced();
+	pass_about(SECOND);
+	struct connection_open *o = its_connection(given_at(0));
+	heard_of(o, CONNECTION_STALLED);
+	assert_false(was_told_to_leave(o));
+	assert_int_equal(given.n, 1);
+}
+
 static void pipelines_are_one_deep_after_a_refusal(void **state)
 {
 	(void)state;
@@ -383,15 +428,6 @@ static void also_where_that_is_found_later(void **state)
 /* --- so many messages a connection */
 
 static int taken[100]; /* by the number of the connection */
-
-static struct connection_open *its_connection(const struct delivery *d)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (open_at(i)->connection == d->connection)
-			return open_at(i);
-	fail();
-	return NULL;
-}
 
 static void make_all_ready(void)
 {
@@ -527,6 +563,8 @@ int main(void)
 		TEST(of_one_sender_it_may_be_the_sender),
 		TEST(where_another_host_serves_it_is_that_hosts_failure),
 		TEST(where_one_takes_nothing_the_others_are_asked),
+		TEST(where_the_one_that_is_asked_hangs_another_is_asked),
+		TEST(the_only_one_that_hangs_is_waited_for),
 		TEST(pipelines_are_one_deep_after_a_refusal),
 		TEST(what_is_owed_an_answer_for_long_keeps_no_other_from_the_pace),
 		TEST(also_where_that_is_found_later),
