@@ -2,6 +2,7 @@
 /* Notes from the connections, and what they say of their hosts. */
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/number.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/pooling.h"
@@ -86,6 +87,13 @@ static int64_t age_ms(const struct conn *c)
 	return destdb_now_ms(c->site->db) - c->opened_ms;
 }
 
+/* For as long as a host may be to take the connection, or to greet. */
+static bool is_overdue(const struct conn *c)
+{
+	const struct conf_transport *t = c->settings;
+	return age_ms(c) >= number_min(t->connect_timeout, t->greeting_timeout);
+}
+
 /* words: what comes of that. */
 static struct verdict *not_ready(const struct conn *c, const char *words)
 {
@@ -99,7 +107,7 @@ static void is_slow(struct conn *c, bool late)
 	host_slow(c->host, destdb_now_ms(c->site->db));
 	if (c->state == CONN_CONNECTING && may_pass(c, late))
 		conn_move(c, CONN_PROBING);
-	if (late && age_ms(c) >= c->settings->connect_timeout) {
+	if (late && is_overdue(c)) {
 		struct verdict *why = not_ready(c, "");
 		leave_unheard(c, why);
 		verdict_unref(why);
@@ -453,7 +461,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		site_connection_failed(s, h, open->why, useless);
 		if (useless && host_out(h) && source_meant(s, open->why) && none_serves(s))
 			source_refused(s, open->why);
-		else if (useless && open->why->code == 0 && age_ms(c) >= IN_TIME_MS)
+		else if (useless && open->why->code == 0 && is_overdue(c))
 			leave_unheard(c, open->why);
 	}
 	host_probe_missed(h, destdb_now_ms(db));

@@ -423,6 +423,25 @@ static void who_hears_from_the_other_alone_gets_mail_from_there(void **state)
 	assert_int_equal(site_from("a")->queue.waiting, 1);
 }
 
+/* Who refuses connections does so to all beyond a number. */
+static void so_does_who_waits_for_a_connection_in_vain(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		begin(TIMES BOTH);
+		send_of(1, flow_of("a"));
+		pass_time(i * 30 * 1000);
+		is_answered_from("b", 2);
+		struct connection_open *o = open_from("a");
+		o->why = verdict_new(VERDICT_DEFERRED, 0, "4.4.1", o->host, "no connection");
+		close_orderly(o);
+		answer_all("to.test");
+		assert_int_equal(source_shut(site_from("a")), i == 1);
+		assert_int_equal(site_from("b")->queue.waiting, i);
+		finish(NULL);
+	}
+}
+
 static void who_hears_from_nobody_moves_nothing(void **state)
 {
 	(void)state;
@@ -862,6 +881,7 @@ int main(void)
 		TEST(what_is_taken_for_want_of_another_opens_it_again),
 		TEST(a_host_that_is_only_down_moves_nothing),
 		TEST(who_hears_from_the_other_alone_gets_mail_from_there),
+		cmocka_unit_test(so_does_who_waits_for_a_connection_in_vain),
 		TEST(who_hears_from_nobody_moves_nothing),
 		cmocka_unit_test(what_is_refused_for_the_address_goes_from_the_other),
 		cmocka_unit_test(what_is_not_said_of_the_address_stays),
