@@ -75,10 +75,28 @@ static bool all_are_silent(const struct site *s)
 	return s->nhost > 0;
 }
 
-/* Those hosts answer others of our addresses: they take over, as where one is refused. */
+static bool has_answered(const struct conn *c, const struct conf_source *other, int64_t since_ms)
+{
+	const struct site *s = c->site;
+	const struct host *same = destdb_same_host(s->db, s->queue.transport, c->host, other);
+	return same && same != c->host && same->heard_ms > 0 && same->heard_ms >= since_ms;
+}
+
+/* The host has answered another source since this was opened; or since ours was left last, as meanwhile all mail went from there. */
+static bool is_unheard_alone(const struct conn *c)
+{
+	const struct conf *conf = c->site->db->sched->conf;
+	int64_t left_ms = source_left_ms(c->site);
+	for (int i = 0; i < conf->nsource; i++)
+		if (has_answered(c, &conf->source[i], left_ms > 0 ? left_ms : c->opened_ms))
+			return true;
+	return false;
+}
+
+/* Another takes over, as where ours is refused. */
 static void leave_unheard(const struct conn *c, const struct verdict *why)
 {
-	if (all_are_silent(c->site) && source_alone_unheard(c->site, c->host, c->opened_ms))
+	if (c->site->source && all_are_silent(c->site) && is_unheard_alone(c))
 		source_refused(c->site, why);
 }
 

@@ -8,8 +8,6 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"
 
-#include <assert.h>
-
 static const char *const states[] = {[LEARNT_PACE_FREE] = "free",
 				     [LEARNT_PACE_PACED] = "paced",
 				     [LEARNT_PACE_ASKING] = "asking"};
@@ -67,14 +65,6 @@ void site_pace_log(struct site *s)
 		  rate > 0 ? number_rate(text, rate) : NULL, "reason", reason_of_change(p, rate),
 		  "reply", p->why ? log_reply(p->why->code, p->why->text) : NULL, NULL);
 	s->pacing->logged = rate;
-}
-
-/* What a host owes an answer to for long says nothing of the pace, and would keep all others from it. The one that asks is waited for. */
-bool site_pace_lets_begin(const struct site_pace *p, int64_t now_ms)
-{
-	bool asks = p->learnt.state == LEARNT_PACE_ASKING;
-	assert(p->owed <= p->under_way);
-	return learnt_pace_open(&p->learnt, now_ms, p->under_way - (asks ? 0 : p->owed));
 }
 
 bool site_pace_open(const struct site *s)

@@ -29,6 +29,8 @@
 #include "qmgr/dest/agreement.h"
 #include "qmgr/dest/learnt_pace.h"
 
+#include <assert.h>
+
 struct conn;
 struct destdb;
 struct entry;
@@ -49,7 +51,6 @@ bool site_pace_wanted(const struct site *); /* as the transport has it */
 bool site_pace_shared(const struct site *); /* it is that of its provider */
 
 bool site_pace_open(const struct site *); /* another delivery may begin, as far as the pace goes */
-bool site_pace_lets_begin(const struct site_pace *, int64_t now_ms); /* the same */
 int64_t
 site_pace_due_ms(const struct site *);	  /* steady clock: not before that; what is past is none */
 bool site_pace_asks(const struct site *); /* one delivery at a time */
@@ -92,5 +93,14 @@ void site_pace_unanswered(struct conn *);
 
 void site_pace_heard(struct host *); /* another node was refused: host->pace */
 void site_pace_age(struct site *);   /* forget what is a day old */
+
+/* Another delivery may begin. A host that owes an answer for long says nothing of the pace by that, and would keep all others from it; the
+ * one that asks is waited for. */
+static inline bool site_pace_lets_begin(const struct site_pace *p, int64_t now_ms)
+{
+	bool asks = p->learnt.state == LEARNT_PACE_ASKING;
+	assert(p->owed <= p->under_way);
+	return learnt_pace_open(&p->learnt, now_ms, p->under_way - (asks ? 0 : p->owed));
+}
 
 #endif

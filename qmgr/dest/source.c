@@ -245,25 +245,10 @@ bool source_bar_kept(const struct source_bar *b, int64_t now_ms)
 	return b->wait_ms > 0 && now_ms < b->until_ms + b->wait_ms;
 }
 
-static bool has_answered(const struct site *s, const struct host *h,
-			 const struct conf_source *other, int64_t since_ms)
+int64_t source_left_ms(const struct site *s)
 {
-	const struct host *same = destdb_same_host(s->db, s->queue.transport, h, other);
-	return same && same != h && same->heard_ms > 0 && same->heard_ms >= since_ms;
-}
-
-bool source_alone_unheard(const struct site *s, const struct host *h, int64_t since_ms)
-{
-	const struct conf *c = s->db->sched->conf;
-	if (!s->source)
-		return false;
 	const struct source_bar *b = s->provider ? &s->provider->bar : &s->bar;
-	if (b->wait_ms > 0)
-		since_ms = b->until_ms - b->wait_ms;
-	for (int i = 0; i < c->nsource; i++)
-		if (has_answered(s, h, &c->source[i], since_ms))
-			return true;
-	return false;
+	return b->wait_ms > 0 ? b->until_ms - b->wait_ms : 0;
 }
 
 bool source_keeps(const struct site *s)

@@ -84,9 +84,8 @@ bool source_meant(const struct site *, const struct verdict *);
 void source_refused(struct site *, const struct verdict *why); /* with such a reply */
 void source_taken(struct site *, const struct delivery *);     /* a message was */
 
-bool source_alone_unheard(const struct site *, const struct host *, int64_t since_ms);
-/* The host, which does not answer our address, has answered another source of ours since then (steady clock), or since it kept silent
- * to ours last. */
+int64_t source_left_ms(const struct site *);
+/* Steady clock: it was refused there last, and nothing was taken since; 0: it was not. */
 
 bool source_on_trial(const struct site *);
 /* The source was refused there, and nothing was taken since: one message at a time asks. */
