@@ -128,7 +128,7 @@ struct connection_ready {
 	int64_t messages_most; /* it may be given in all: as set, announced or known; 0: no limit */
 	bool tls_broken;       /* it was wished for, and failed */
 	struct verdict *choked; /* as in struct connection_open */
-	bool tls, pipelining, chunking, dsn, eightbit, smtputf8, deliverby;
+	bool tls, pipelining, chunking, dsn, smtputf8, deliverby;
 };
 
 struct connection_close {

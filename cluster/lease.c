@@ -63,7 +63,7 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 	int64_t again_ms = short_of && !turn ? LEASE_REST_MS : LEASE_AGAIN_MS;
 	l->asked = false;
 	l->answered_ms = now_ms;
-	l->granted = l->kept = a->granted;
+	l->kept = a->granted;
 	raise_to(l, number_min(a->granted, l->limit)); /* whatever Redis says */
 	l->fair = a->fair;
 	l->others = a->others;

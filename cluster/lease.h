@@ -53,17 +53,17 @@ enum {
 };
 
 struct lease {
-	int64_t limit, hold, want;		/* as the holder has told, or was offered, last */
-	int64_t granted, fair, others, wanting; /* as the script has said */
-	int64_t kept;	       /* what the script has of this node, as far as is known */
-	bool unmet;	       /* it had not all that was wanted */
-	bool asked;	       /* an ask is under way */
-	int64_t answered_ms;   /* steady clock; 0: never */
-	int64_t due_ms;	       /* steady clock: the next ask */
-	uint64_t offers;       /* how often it was raised */
-	uint64_t offered;      /* the last that was offered */
-	int64_t advised, said; /* fair and others in it */
-	bool scarce;	       /* likewise */
+	int64_t limit, hold, want;     /* as the holder has told, or was offered, last */
+	int64_t fair, others, wanting; /* as the script has said */
+	int64_t kept;		       /* what the script has of this node, as far as is known */
+	bool unmet;		       /* it had not all that was wanted */
+	bool asked;		       /* an ask is under way */
+	int64_t answered_ms;	       /* steady clock; 0: never */
+	int64_t due_ms;		       /* steady clock: the next ask */
+	uint64_t offers;	       /* how often it was raised */
+	uint64_t offered;	       /* the last that was offered */
+	int64_t advised, said;	       /* fair and others in it */
+	bool scarce;		       /* likewise */
 };
 
 /* The arguments of the script; the node's name and the times and numbers below come on top. */

@@ -186,4 +186,4 @@ static void begin_signing(struct passage *p)
 }
 
 const struct passage_stage dkim_stage = {
-	.name = "dkim", .begin = begin_signing, .worked = finish_signing, .cancel = cancel_signing};
+	.begin = begin_signing, .worked = finish_signing, .cancel = cancel_signing};

@@ -214,10 +214,8 @@ static void begin_looking(struct passage *p)
 		passage_next(p);
 }
 
-const struct passage_stage resign_stage = {.name = "resign",
-					   .begin = begin_looking,
-					   .worked = finish_looking,
-					   .cancel = cancel_looking};
+const struct passage_stage resign_stage = {
+	.begin = begin_looking, .worked = finish_looking, .cancel = cancel_looking};
 
 void resign_fini(struct resign *r)
 {

@@ -179,17 +179,14 @@ void snapshot_take(struct qmgr *q, struct snapshot *to)
 	snapshot_flows_take(q, &to->flows);
 	to->dead = count_down(q);
 	to->sites = HASH_COUNT(q->db.sites);
-	to->hosts = HASH_COUNT(q->db.hosts);
-	to->messages = HASH_COUNT(q->messages);
 	loop_post(to->reply_to, &to->note);
 }
 
-struct snapshot *snapshot_new(struct loop *reply_to, void *owner)
+struct snapshot *snapshot_new(struct loop *reply_to)
 {
 	struct snapshot *s = mem_zalloc(sizeof *s);
 	s->note.type = QMGR_SNAPSHOT;
 	s->reply_to = reply_to;
-	s->owner = owner;
 	return s;
 }
 

@@ -58,10 +58,9 @@ struct snapshot_site {
 struct snapshot {
 	struct note note;
 	struct loop *reply_to;
-	void *owner;
 	/* filled by qmgr: */
-	int64_t sites, dead, hosts, messages; /* known, of them dead; known; being worked on */
-	int nsite;			      /* in each of the two: */
+	int64_t sites, dead;				/* known, of them dead */
+	int nsite;					/* in each of the two: */
 	struct snapshot_site site[SNAPSHOT_SITES_MAX];	/* the busiest first */
 	struct snapshot_site worst[SNAPSHOT_SITES_MAX]; /* the worst first */
 	int nunproven;					/* in this one: */
@@ -69,7 +68,7 @@ struct snapshot {
 	struct snapshot_flows flows;
 };
 
-struct snapshot *snapshot_new(struct loop *reply_to, void *owner);
+struct snapshot *snapshot_new(struct loop *reply_to);
 void snapshot_free(struct snapshot **);
 
 struct qmgr;

@@ -33,7 +33,5 @@ bool bucket_take(struct bucket *b, int64_t now_us)
 	fill_bucket(b, now_us);
 	bool has_one = b->has >= 1;
 	b->has -= has_one;
-	b->taken += has_one;
-	b->refused += !has_one;
 	return has_one;
 }

@@ -17,7 +17,6 @@ struct bucket {
 	double room, has;
 	bool at_once;
 	int64_t filled_us;
-	int64_t taken, refused;
 };
 
 void bucket_init(struct bucket *, const struct conf_rate *, int64_t room, bool at_once);

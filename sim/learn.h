@@ -45,7 +45,7 @@ struct learn_host {
 	char *address;
 	struct numbers transmission_ms, setup_ms;
 	int64_t replies, deferred, failed, in_doubt; /* of recipients */
-	int64_t connections, refused;
+	int64_t connections;
 	bool out; /* the last span is under way */
 	int nspan;
 	struct learn_span *span; /* of one failure or more */

@@ -81,7 +81,6 @@ static void hand_over(struct model_spool *s, struct kept *k)
 	model_inflow_hold(&s->incoming, k->row);
 	struct spool_arrival *a = mem_zalloc(sizeof *a);
 	a->note.type = SPOOL_ARRIVAL;
-	a->first = k->state == KEPT_INCOMING;
 	a->envelope = k->envelope;
 	a->content = content_in_file(s->blank, 0, k->envelope->size);
 	k->envelope = NULL;

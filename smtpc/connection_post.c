@@ -57,7 +57,6 @@ void connection_post_ready(struct connection *c)
 	r->pipelining = can->pipelining;
 	r->chunking = can->chunking;
 	r->dsn = can->dsn;
-	r->eightbit = can->eightbit;
 	r->smtputf8 = can->smtputf8;
 	r->deliverby = can->deliverby;
 	c->open->was_ready = true;

@@ -320,9 +320,7 @@ void filter_mail_fini(struct filter_mail *m)
 
 void filter_mail_stage(struct filter_mail *m, struct passage *p)
 {
-	static const struct passage_stage stage = {.name = "milter",
-						   .begin = begin_stage,
-						   .worked = passage_has_worked,
-						   .cancel = cancel_passage};
+	static const struct passage_stage stage = {
+		.begin = begin_stage, .worked = passage_has_worked, .cancel = cancel_passage};
 	passage_add(p, &stage, m);
 }

@@ -101,4 +101,4 @@ static void begin_stage(struct passage *p)
 	}
 }
 
-const struct passage_stage header_check_stage = {.name = "header_check", .begin = begin_stage};
+const struct passage_stage header_check_stage = {.begin = begin_stage};

@@ -228,8 +228,7 @@ static void cancel_copies(struct passage *p)
 	alias_learn_end(&s->tx->aliases);
 }
 
-static const struct passage_stage copies_stage = {
-	.name = "copies", .begin = add_copies, .cancel = cancel_copies};
+static const struct passage_stage copies_stage = {.begin = add_copies, .cancel = cancel_copies};
 
 bool reception_stages(struct session *s)
 {

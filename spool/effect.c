@@ -25,7 +25,6 @@ static void post_arrival(struct spool *s, const struct op *op, struct envelope *
 	a->note.type = SPOOL_ARRIVAL;
 	a->envelope = e;
 	a->content = c;
-	a->first = op->first;
 	a->urgent = op->urgent;
 	loop_post(s->qmgr, &a->note);
 }

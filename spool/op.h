@@ -18,7 +18,7 @@ struct op {
 	struct list link;
 	enum op_kind kind;
 	bool effective;	 /* has been in effect before; only its places change */
-	bool first;	 /* OP_START: it was in the incoming queue; OP_STORE: start it at once */
+	bool first;	 /* OP_STORE: start it at once */
 	bool worked;	 /* OP_FINISH: it was being worked on */
 	bool given_back; /* OP_FINISH: it may be taken once more, and lives then */
 	bool delivers;	 /* OP_FINISH: it stands for an OP_DELIVERED, too */

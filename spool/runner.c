@@ -56,7 +56,6 @@ static void start_message(struct spool *s, struct stub *stub)
 	op->envelope = e;
 	op->content = c;
 	op->work = mem_zalloc(sizeof *op->work);
-	op->first = stub->state == STUB_INCOMING;
 	op->urgent = stub->urgent;
 	if (stub->state == STUB_INCOMING)
 		inflow_served(&s->incoming, stub->site);

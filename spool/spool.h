@@ -126,7 +126,6 @@ struct spool_arrival {
 	struct note note;
 	struct envelope *envelope;
 	struct content *content; /* a reference; bytes in memory, or to be read */
-	bool first;		 /* from the incoming queue: never attempted before */
 	bool urgent;		 /* the operator has flushed, requeued or released it */
 };
 

@@ -254,7 +254,5 @@ static void begin_copying(struct passage *p)
 	}
 }
 
-const struct passage_stage archive_stage = {.name = "archive",
-					    .begin = begin_copying,
-					    .worked = finish_copying,
-					    .cancel = cancel_copying};
+const struct passage_stage archive_stage = {
+	.begin = begin_copying, .worked = finish_copying, .cancel = cancel_copying};

@@ -43,7 +43,6 @@ struct passage;
 
 /* One kind of stage. Its functions are called in the passage's thread. */
 struct passage_stage {
-	const char *name;
 	void (*begin)(struct passage *);
 	/* Now or later it ends with passage_next(), passage_refuse(), passage_discard() or
 	 * passage_fail(). */

@@ -29,7 +29,7 @@ void glance_at(struct glance *g, struct glancer *who)
 	if (g->asked)
 		return;
 	g->asked = true;
-	loop_post(g->qmgr, &snapshot_new(g->loop, g)->note);
+	loop_post(g->qmgr, &snapshot_new(g->loop)->note);
 }
 
 void glance_leave(struct glancer *who)

@@ -43,7 +43,6 @@ struct http_ask {
 	struct spool_command *
 		shown; /* explain: the message, while the scheduler is asked about its site; or NULL */
 	uint64_t id; /* that it may be, or 0 */
-	bool as_site;
 };
 
 struct http_ask *http_ask_new(struct http *, struct MHD_Connection *);

@@ -160,7 +160,7 @@ static void fetch_begin(struct passage *p)
 }
 
 static const struct passage_stage fetch = {
-	.name = "fetch", .begin = fetch_begin, .worked = fetch_worked, .cancel = fetch_cancel};
+	.begin = fetch_begin, .worked = fetch_worked, .cancel = fetch_cancel};
 
 static void add_recipient(struct envelope *to, const struct recipient *r)
 {

@@ -100,11 +100,9 @@ static void add_site(struct top_look *l, char *line)
 	}
 	l->site = mem_realloc(l->site, ((size_t)l->nsite + 1) * sizeof *l->site);
 	l->site[l->nsite++] = (struct top_site){.name = field[0],
-						.transport = field[1],
 						.state = field[2],
 						.tried_in_s = strtod(field[3], NULL),
 						.window = atoll(field[4]),
-						.connections = atoll(field[5]),
 						.busy = atoll(field[6]),
 						.waiting = atoll(field[7]),
 						.deferred = atoll(field[8]),

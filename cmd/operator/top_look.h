@@ -13,10 +13,10 @@
 #include "base/conf.h"
 
 struct top_site {
-	char *name, *transport, *state, *last;
+	char *name, *state, *last;
 	char *key;	   /* tells it from others of its name */
 	double tried_in_s; /* 0: it is not out */
-	int64_t window, connections, busy, waiting, deferred, replies;
+	int64_t window, busy, waiting, deferred, replies;
 	double rate; /* replies a second since the look before; below 0: not known */
 };
 

@@ -55,7 +55,7 @@ struct milter_link {
 	struct stream *stream;
 	struct milter_engine engine;
 	struct timer deadline; /* of what it owes us; idle: its end */
-	int64_t timeout_ms, patience_ms, until_ms;
+	int64_t timeout_ms, until_ms;
 	int64_t asked_us; /* steady clock: its last question */
 	bool ready;
 	bool reused;	 /* it has served another, and has not said anything since */

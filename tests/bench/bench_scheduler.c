@@ -210,7 +210,6 @@ static void arrive(const char *letter, int site, int recipients)
 	}
 	a->note.type = SPOOL_ARRIVAL;
 	a->content = content_ref(content);
-	a->first = true;
 	post(&a->note);
 }
 

@@ -223,7 +223,6 @@ static inline void post_arrival(struct envelope *e)
 	a->note.type = SPOOL_ARRIVAL;
 	a->envelope = e;
 	a->content = content_in_memory(mem_strdup(text), sizeof text - 1);
-	a->first = e->rounds == 0;
 	post(&a->note);
 }
 

@@ -311,11 +311,11 @@ static void keep(struct passage *p)
 	p->at_work = mem_zalloc(1);
 }
 
-static const struct passage_stage adds = {.name = "adds", .begin = add_field};
-static const struct passage_stage rejects = {.name = "rejects", .begin = reject};
+static const struct passage_stage adds = {.begin = add_field};
+static const struct passage_stage rejects = {.begin = reject};
 static const struct passage_stage computes = {
-	.name = "computes", .begin = begin_computing, .worked = computed, .cancel = cancel};
-static const struct passage_stage waits = {.name = "waits", .begin = keep, .cancel = cancel};
+	.begin = begin_computing, .worked = computed, .cancel = cancel};
+static const struct passage_stage waits = {.begin = keep, .cancel = cancel};
 
 static char one[] = "One: 1\r\n", two[] = "Two: 2\r\n";
 
