@@ -2,7 +2,6 @@
 #include "base/log_place.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/log_syslog.h"
 #include "base/mem.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/log_syslog.h"
 
-#include "base/log.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

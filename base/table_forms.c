@@ -3,7 +3,6 @@
 
 #include "base/access_value.h"
 #include "base/alias_value.h"
-#include "base/conf_value.h"
 #include "base/credential.h"
 #include "base/dkim_rows.h"
 #include "base/envelope.h"

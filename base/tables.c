@@ -3,7 +3,6 @@
 
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
-#include "base/mem.h"
 #include "base/name_key.h"
 #include "base/refs.h"
 

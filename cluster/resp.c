@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/resp.h"
 
-#include "base/mem.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/wire.h"
 
-#include "base/address.h"
 #include "base/file_io.h"
 #include "base/magic.h"
 #include "base/mem.h"

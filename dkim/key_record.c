@@ -2,7 +2,6 @@
 #include "dkim/key_record.h"
 
 #include "base/base64.h"
-#include "base/mem.h"
 
 #include <openssl/x509.h>
 #include <stdlib.h>

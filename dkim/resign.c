@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "dkim/resign.h"
 
-#include "base/header_field.h"
 #include "base/mem.h"
 #include "dkim/body_hash.h"
 #include "dkim/keyring.h"

@@ -36,7 +36,6 @@
 #define DNS_DNS_H
 
 #include "base/conf.h"
-#include "base/resolve.h"
 
 enum dns_note {
 	DNS_CONF = NOTES_FROM(NOTES_OF_DNS),

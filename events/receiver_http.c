@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file_io.h"
 #include "base/https_ca.h"
-#include "base/mem.h"
 #include "events/receiver_impl.h"
 
 #include <curl/curl.h>

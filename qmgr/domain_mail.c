@@ -9,7 +9,6 @@
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/outcome.h"
-#include "qmgr/qmgr.h"
 #include "qmgr/sched/pool.h"
 
 #include <stdlib.h>

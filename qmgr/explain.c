@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/explain.h"
 
-#include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "base/name_key.h"
@@ -13,7 +12,6 @@
 #include "qmgr/domain_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
-#include "qmgr/qmgr.h"
 #include "qmgr/sched/backlog.h"
 #include "qmgr/sched/selection.h"
 

@@ -2,7 +2,6 @@
 #include "qmgr/qmgr_thread.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/text_note.h"
 #include "qmgr/delivered.h"
 #include "qmgr/dest/congestion.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/reader.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"

@@ -12,7 +12,6 @@
 #include "qmgr/bounce.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/outcome.h"
-#include "qmgr/report_text.h"
 #include "qmgr/retry.h"
 #include "qmgr/sched/flow.h"
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "qmgr/message.h"
-#include "qmgr/reader.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/pool.h"

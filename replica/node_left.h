@@ -14,7 +14,6 @@
 #define REPLICA_NODE_LEFT_H
 
 #include "replica/harvest.h"
-#include "replica/roster.h"
 
 struct node;
 

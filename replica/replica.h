@@ -25,7 +25,6 @@
 #define REPLICA_REPLICA_H
 
 #include "base/conf.h"
-#include "base/loop.h"
 
 struct replica;
 struct spool;

@@ -3,7 +3,6 @@
 #include "sim/learn.h"
 
 #include "base/internet_time.h"
-#include "sim/event.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sim/staging.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/cluster.h"
 #include "qmgr/flow_command.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/engine_impl.h"
 
-#include "base/clock.h"
-
 #include <assert.h>
 #include <string.h>
 

@@ -38,7 +38,6 @@
 #include "smtpc/expected.h"
 #include "smtpc/sasl_client.h"
 #include "smtpc/session_limits.h"
-#include "smtpc/transaction.h"
 #include "smtpc/capability.h"
 
 #define ENGINE_TO(state) (1u << ENGINE_##state)

@@ -44,7 +44,6 @@
 #define SMTPC_SMTPC_H
 
 #include "base/conf.h"
-#include "base/delivery.h"
 
 struct smtpc;
 

@@ -4,7 +4,6 @@
 #include "base/alias_value.h"
 #include "base/clock.h"
 #include "base/conf_value.h"
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"

@@ -3,7 +3,6 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"

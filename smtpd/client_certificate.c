@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/client_certificate.h"
 
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/filter_macros.h"
 
-#include "base/address.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "smtpd/response.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

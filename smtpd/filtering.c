@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/filtering.h"
 
-#include "base/address.h"
 #include "base/mem.h"
 #include "smtpd/filter_macros.h"
 #include "smtpd/filter_mail.h"

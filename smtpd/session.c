@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/session.h"
 
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "smtpd/reception.h"

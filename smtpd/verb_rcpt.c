@@ -9,7 +9,6 @@
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "smtpd/access.h"
 #include "smtpd/addressing.h"

@@ -10,7 +10,6 @@
  */
 #include "base/address.h"
 #include "base/clock.h"
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"

@@ -2,10 +2,8 @@
 #include "spool/commit.h"
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/fence.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/metrics.h"
 #include "base/loop_turn.h"
 #include "spool/effect.h"

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "spool/payload.h"
-#include "spool/replicate.h"
 #include "spool/copy_wait.h"
 
 #include <assert.h>

@@ -8,7 +8,6 @@
 #include "base/metrics.h"
 #include "spool/disk.h"
 #include "spool/removal.h"
-#include "spool/payload.h"
 #include "spool/spool_file.h"
 #include "spool/op.h"
 

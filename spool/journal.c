@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/journal.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "spool/disk.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/lane.h"
 
-#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/metrics.h"

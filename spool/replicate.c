@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/replicate.h"
 
-#include "base/clock.h"
-#include "base/condition.h"
-#include "base/fence.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/metrics.h"
 #include "spool/bytes.h"
-#include "spool/checkpoint.h"
 #include "spool/effect.h"
 
 #include <assert.h>

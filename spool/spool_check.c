@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/spool_check.h"
 
-#include "base/ident.h"
 #include "base/mem.h"
 #include "spool/check_open.h"
 #include "spool/checkpoint.h"

@@ -2,7 +2,6 @@
 #include "spool/spool.h"
 
 #include "base/log.h"
-#include "spool/spool_file.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,6 @@
 
 #include "base/descriptors.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
 #include "base/stream.h"

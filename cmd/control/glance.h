@@ -12,7 +12,6 @@
 #define CMD_CONTROL_GLANCE_H
 
 #include "base/list.h"
-#include "qmgr/qmgr.h"
 #include "qmgr/snapshot.h"
 
 #include <stdbool.h>

@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "base/mailaddr.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 
 #include <stdlib.h>

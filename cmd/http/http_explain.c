@@ -2,7 +2,6 @@
 /* /api/explain: the scheduler is asked first, and the queue about a message that it does not have. */
 #include "base/clock.h"
 #include "base/ident.h"
-#include "base/mem.h"
 #include "cmd/text/explain_print.h"
 #include "cmd/http/http_ask.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/logs/trace_tell.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/logs/trace_words.h"
 #include "cmd/text/json_put.h"

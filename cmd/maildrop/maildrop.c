@@ -2,7 +2,6 @@
 #include "cmd/maildrop/maildrop.h"
 
 #include "base/conf_note.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/maildrop/maildrop_count.h"
 #include "cmd/maildrop/maildrop_folder.h"

@@ -9,7 +9,6 @@
 #include "smtpd/addressing.h"
 #include "smtpd/param.h"
 #include "smtpd/policy.h"
-#include "spool/record.h"
 
 #include <ctype.h>
 #include <stdlib.h>

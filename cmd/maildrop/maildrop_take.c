@@ -15,7 +15,6 @@
 #include "smtpd/filter_mail.h"
 #include "smtpd/intake.h"
 #include "spool/disk.h"
-#include "spool/record.h"
 #include "stages/archive.h"
 
 #include <errno.h>

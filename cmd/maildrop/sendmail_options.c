@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/sendmail_options.h"
 
-#include "base/mem.h"
 #include "cmd/options.h"
 
 #include <ctype.h>

@@ -7,7 +7,6 @@
 #include "cmd/control/dest_job.h"
 #include "cmd/control/flow_job.h"
 #include "cmd/control/explain_job.h"
-#include "cmd/watch/kept_file.h"
 #include "cmd/control/milter_job.h"
 #include "cmd/control/order_job.h"
 #include "cmd/control/queue_job.h"

@@ -2,7 +2,6 @@
 /* sluice serve: run the relay in the foreground, until SIGTERM. */
 #include "base/descriptors.h"
 #include "base/keyed_hash.h"
-#include "base/log.h"
 #include "base/thread.h"
 #include "base/tls_keys.h"
 #include "cmd/cmd.h"

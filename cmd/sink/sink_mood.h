@@ -9,7 +9,6 @@
 #define CMD_SINK_SINK_MOOD_H
 
 #include "base/gcra.h"
-#include "cmd/sink/sink_options.h"
 
 enum { SINK_PAIRS_MAX = 1000000 };
 

@@ -8,7 +8,6 @@
 #define CMD_TEXT_DEST_ARGS_H
 
 #include "cmd/text/order_args.h"
-#include "qmgr/dest_command.h"
 
 bool dest_args_parse(struct order_args *, int argc, char **argv, struct buf *error);
 /* argv[0] is "dest". */

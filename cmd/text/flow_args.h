@@ -8,7 +8,6 @@
 #define CMD_TEXT_FLOW_ARGS_H
 
 #include "cmd/text/order_args.h"
-#include "qmgr/flow_command.h"
 
 bool flow_args_parse(struct order_args *, int argc, char **argv, struct buf *error);
 /* argv[0] is "flow". */

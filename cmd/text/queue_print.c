@@ -2,7 +2,6 @@
 #include "cmd/text/queue_print.h"
 
 #include "base/ident.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/suppress_print.h"
 
-#include "base/log.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 

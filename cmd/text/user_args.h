@@ -9,7 +9,6 @@
 
 #include "base/users.h"
 #include "cmd/text/order_args.h"
-#include "smtpd/limiter.h"
 
 struct user_args {
 	struct order_args order;

@@ -4,7 +4,6 @@
 #include "base/crc32c.h"
 #include "base/file_io.h"
 #include "base/log.h"
-#include "spool/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include "base/metrics.h"
 #include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
-#include "qmgr/sched/job.h"
 
 enum { WARN_AGAIN_MS = 300000 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* Notes from the connections, and what they say of their hosts. */
-#include "base/log.h"
 #include "base/metrics.h"
 #include "base/number.h"
 #include "qmgr/dest/conn.h"

@@ -2,7 +2,6 @@
 /* The state of a connection, and every number that follows from it. */
 #include "qmgr/dest/conn.h"
 
-#include "base/metrics.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/provider.h"
 

@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/conn.h"
-#include "qmgr/dest/dispatch.h"
-#include "qmgr/dest/admission.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site_name.h"

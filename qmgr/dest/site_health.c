@@ -10,7 +10,6 @@
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
-#include "qmgr/sched/pool.h"
 #include "spool/spool.h"
 #include "qmgr/sched/selection.h"
 

@@ -2,7 +2,6 @@
 #include "qmgr/dest/source.h"
 
 #include "base/address.h"
-#include "base/clock.h"
 #include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"

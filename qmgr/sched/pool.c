@@ -2,7 +2,6 @@
 #include "qmgr/sched/pool.h"
 
 #include "base/number.h"
-#include "qmgr/sched/selection.h"
 
 #include <assert.h>
 

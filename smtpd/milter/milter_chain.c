@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/milter/milter_chain_impl.h"
 
-#include "base/address.h"
 #include "base/mem.h"
 
 #include <assert.h>

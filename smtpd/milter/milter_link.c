@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/milter/milter_link.h"
 
-#include "base/address.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/magic.h"

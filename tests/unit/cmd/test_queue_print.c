@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
+#include "base/mem.h"
 #include "cmd/text/json_put.c"
 #include "cmd/text/moment.c"
 #include "cmd/text/queue_print.c"
