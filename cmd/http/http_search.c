@@ -4,7 +4,6 @@
  * envelopes, of which so many are read for a page. */
 #include "base/clock.h"
 #include "base/ident.h"
-#include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
@@ -12,6 +11,7 @@
 #include "cmd/http/http_sampling.h"
 #include "cmd/http/page_print.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/reasons.h"
 #include "qmgr/explain.h"
 
@@ -83,30 +83,28 @@ static bool is_named(const struct search *q)
 
 /* --- out */
 
-static void put_message(struct http_look *k, const struct sample_row *row, int place)
+static void put_message(struct http_look *k, const struct sample_row *row)
 {
 	struct spool_row one = {.queue = row->queue, .envelope = row->envelope};
-	buf_puts(&k->out, place > 1 ? "," : "");
 	page_print_message(&k->out, &one);
+	buf_puts(&k->out, ",");
 }
 
 static void put_next(struct buf *to, uint64_t after)
 {
 	char id[IDENT_TEXT];
-	if (after)
-		buf_printf(to, ",\"next\":\"%s\"", ident_text(after, id));
-	else
-		buf_puts(to, ",\"next\":null");
+	json_put_text(to, "next", after ? ident_text(after, id) : NULL);
 }
 
 static void print_found(struct http_look *k)
 {
-	const struct search *q = k->own;
+	struct search *q = k->own;
 	const struct sample *s = q->sampling.sample;
 	struct reasons *groups = reasons_new();
 	uint64_t last_shown = 0;
 	int found = 0;
-	buf_puts(&k->out, ",\"messages\":[");
+	json_put_lines(&k->out, "sites", buf_cstr(&q->lines));
+	buf_puts(&k->out, "\"messages\":[");
 	for (int i = 0; i < s->n; i++) {
 		const struct sample_row *row = &s->row[i];
 		if (!is_wanted(q, row->envelope))
@@ -114,15 +112,19 @@ static void print_found(struct http_look *k)
 		reasons_add(groups, row, NULL);
 		if (++found > SHOWN)
 			continue;
-		put_message(k, row, found);
+		put_message(k, row);
 		last_shown = row->envelope->id;
 	}
-	buf_puts(&k->out, "],\"reasons\":");
+	json_put_end(&k->out, ']');
+	buf_puts(&k->out, "\"reasons\":");
 	reasons_print(&k->out, groups, REASONS_MOST, GROUPS);
+	buf_puts(&k->out, ",");
 	reasons_free(&groups);
 	put_next(&k->out, found > SHOWN ? last_shown : s->cut ? q->sampling.after : 0);
-	buf_printf(&k->out, ",\"found\":%" PRId64 ",\"read\":%d,\"cut\":%s}\n",
-		   is_named(q) ? found : s->fit, s->n, s->cut ? "true" : "false");
+	json_put_number(&k->out, "found", is_named(q) ? found : s->fit);
+	json_put_number(&k->out, "read", s->n);
+	json_put_flag(&k->out, "cut", s->cut);
+	json_put_line(&k->out);
 	http_look_done(k, MHD_HTTP_OK);
 }
 
@@ -139,8 +141,6 @@ static void take_domain_sites(struct asker *asker, struct note *note)
 		if (first.nrow > SITES)
 			first.nrow = SITES;
 		explain_print(&q->lines, &first, true, clock_wall_ms());
-		page_print_lines(&k->out, buf_cstr(&q->lines));
-		buf_puts(&k->out, "]");
 		http_sampling_ask(k);
 	}
 	explain_question_free(&x);
@@ -154,7 +154,6 @@ static void take_site(struct asker *asker, struct note *note)
 		struct search *q = k->own;
 		const struct dest_site *s =
 			http_sampling_want_site(&q->sampling, c, q->transport, q->key);
-		buf_puts(&k->out, "]");
 		if (!s)
 			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
 		else if (http_sampling_wants_none(s))
@@ -184,7 +183,6 @@ static void ask_sample(struct http_look *k, struct search *q)
 			       &dest_command_new(ORDER_LIST, q->site, k->http->loop, k)->note,
 			       take_site);
 	} else {
-		buf_puts(&k->out, "]");
 		http_sampling_ask(k);
 	}
 }
@@ -193,9 +191,9 @@ static void begin_search(struct http_look *k)
 {
 	struct search *q = k->own;
 	const char *kind = q->address ? "address" : q->domain ? "domain" : "other";
-	buf_puts(&k->out, "{\"words\":");
-	log_json_string(&k->out, q->words);
-	buf_printf(&k->out, ",\"kind\":\"%s\",\"sites\":[", kind);
+	buf_puts(&k->out, "{");
+	json_put_text(&k->out, "words", q->words);
+	json_put_text(&k->out, "kind", kind);
 	ask_sample(k, q);
 }
 

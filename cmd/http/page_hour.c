@@ -38,9 +38,9 @@ void page_hour_print(struct buf *to, const struct page_hour *h)
 #undef X
 	);
 	json_put_end(to, ']');
-	buf_puts(to, ",\"points\":[");
+	buf_puts(to, "\"points\":[");
 	for (unsigned i = first; i < h->taken; i++)
 		put_point(to, &h->point[i % PAGE_HOUR_POINTS]);
 	json_put_end(to, ']');
-	buf_puts(to, "}");
+	json_put_last(to, '}');
 }

@@ -29,13 +29,12 @@ static void put_gauges(struct buf *to)
 	json_put_number(to, "deferred", metrics_sum(METRIC_queue_deferred));
 	json_put_number(to, "hold", metrics_sum(METRIC_queue_hold));
 	json_put_end(to, '}');
-	buf_puts(to, ",\"connections\":{");
+	buf_puts(to, "\"connections\":{");
 	json_put_number(to, "clients", metrics_sum(METRIC_server_connections));
 	json_put_number(to, "connecting", metrics_sum(METRIC_client_connecting));
 	json_put_number(to, "idle", metrics_sum(METRIC_client_idle));
 	json_put_number(to, "busy", metrics_sum(METRIC_client_busy));
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void put_commits(struct buf *to)
@@ -51,11 +50,11 @@ static void put_commits(struct buf *to)
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		buf_printf(to, "%" PRId64 ",", seconds.bucket[i]);
 	json_put_end(to, ']');
-	buf_puts(to, ",\"bounds_us\":[");
+	buf_puts(to, "\"bounds_us\":[");
 	for (int i = 0; i < HISTOGRAM_BUCKETS - 1; i++)
 		buf_printf(to, "%" PRId64 ",", metrics_bounds(HISTOGRAM_commit_seconds)[i]);
 	json_put_end(to, ']');
-	buf_puts(to, "},");
+	json_put_end(to, '}');
 }
 
 static void put_domains(struct buf *to, const struct snapshot_site *s)
@@ -68,7 +67,6 @@ static void put_domains(struct buf *to, const struct snapshot_site *s)
 		buf_puts(to, ",");
 	}
 	json_put_end(to, ']');
-	buf_puts(to, ",");
 }
 
 static void put_site(struct buf *to, const struct snapshot_site *s)
@@ -101,7 +99,6 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	json_put_text(to, "last_host", s->last ? s->last->host : NULL);
 	json_put_text(to, "last", s->last ? s->last->text : NULL);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void put_sites(struct buf *to, const struct snapshot *s)
@@ -126,7 +123,6 @@ static void put_certificates(struct buf *to)
 		json_put_text(to, "file", metric_cell_label(c, 0));
 		json_put_number(to, "left_s", metric_cell_value(c));
 		json_put_end(to, '}');
-		buf_puts(to, ",");
 	}
 	json_put_end(to, ']');
 }
@@ -153,10 +149,8 @@ static void put_tls(struct buf *to, const struct snapshot *s)
 	for (int i = 0; i < s->nunproven; i++)
 		put_site(to, &s->unproven[i]);
 	json_put_end(to, ']');
-	buf_puts(to, ",");
 	put_certificates(to);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 /* null: the engine that would know it does not, or there is none. */
@@ -184,7 +178,6 @@ static void put_node(struct buf *to, const struct node_row *r)
 	json_put_text(to, "queue", r->nats ? r->nats->state : NULL);
 	json_put_text(to, "by", r->nats ? r->nats->by : NULL);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 /* The first of them, and the sum of all. */
@@ -203,7 +196,7 @@ static void put_nodes(struct buf *to, const struct page_now *now)
 	for (int i = 0; i < all.n && i < PAGE_NODES; i++)
 		put_node(to, &all.row[i]);
 	json_put_end(to, ']');
-	buf_puts(to, "},");
+	json_put_end(to, '}');
 	node_rows_fini(&all);
 }
 
@@ -235,7 +228,6 @@ static void put_login(struct buf *to, const struct limiter_login *l)
 	json_put_number(to, "limit_per_ms", limited ? l->limit[LIMIT_MESSAGES].per_ms : 0);
 	json_put_number(to, "left", limited ? l->room[LIMIT_MESSAGES] : 0);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void put_logins(struct buf *to, const struct limiter_top *top)
@@ -246,11 +238,11 @@ static void put_logins(struct buf *to, const struct limiter_top *top)
 	for (int i = 0; top && i < top->nkept; i++)
 		put_login(to, &top->kept[i]);
 	json_put_end(to, ']');
-	buf_puts(to, ",\"most\":[");
+	buf_puts(to, "\"most\":[");
 	for (int i = 0; top && i < top->n; i++)
 		put_login(to, &top->login[i]);
 	json_put_end(to, ']');
-	buf_puts(to, "},");
+	json_put_end(to, '}');
 }
 
 /* As mail has found them: none is tried for a page. */
@@ -264,9 +256,7 @@ static void put_filters(struct buf *to, const struct conf *conf)
 		milter_print_json(&lines, &row);
 		milter_health_fini(&row.health);
 	}
-	buf_puts(to, "\"filters\":[");
-	page_print_lines(to, buf_cstr(&lines));
-	buf_puts(to, "],");
+	json_put_lines(to, "filters", buf_cstr(&lines));
 	buf_fini(&lines);
 }
 
@@ -290,7 +280,7 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	if (now->nodes || now->epochs)
 		put_nodes(to, now);
 	put_sites(to, now->snapshot);
-	buf_puts(to, "}");
+	json_put_last(to, '}');
 }
 
 static void put_words(struct buf *to, const char *name, const struct verdict *v)
@@ -321,14 +311,5 @@ void page_print_message(struct buf *to, const struct spool_row *row)
 	json_put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
 	json_put_number(to, "tries", e->rounds);
 	put_words(to, "says", envelope_latest_verdict(e));
-	json_put_end(to, '}');
-}
-
-void page_print_lines(struct buf *to, const char *lines)
-{
-	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
-		len = strcspn(lines, "\n");
-		buf_append(to, lines, len);
-		buf_puts(to, lines[len] && lines[len + 1] ? "," : "");
-	}
+	json_put_last(to, '}');
 }

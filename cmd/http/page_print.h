@@ -38,7 +38,4 @@ void page_print_now(struct buf *, const struct page_now *);
 void page_print_message(struct buf *, const struct spool_row *);
 /* Its first recipient that is left, how many there are, and what one was told last. */
 
-void page_print_lines(struct buf *, const char *lines);
-/* Objects, one a line, as the elements of an array. */
-
 #endif

@@ -187,10 +187,8 @@ static void json_certificates(struct buf *to, const struct tls_probe *p)
 		moment_put_json(to, "until", c->until_ms);
 		json_put_text(to, "sha256", c->fingerprint);
 		json_put_end(to, '}');
-		buf_puts(to, ",");
 	}
 	json_put_end(to, ']');
-	buf_puts(to, ",");
 }
 
 static void json_tlsa(struct buf *to, const struct resolve_host *h)
@@ -207,11 +205,9 @@ static void json_tlsa(struct buf *to, const struct resolve_host *h)
 		json_put_text(to, "record", buf_cstr(&text));
 		json_put_text(to, "use", use_of(&d->record[i]));
 		json_put_end(to, '}');
-		buf_puts(to, ",");
 		buf_fini(&text);
 	}
 	json_put_end(to, ']');
-	buf_puts(to, ",");
 }
 
 static void json_barred(struct buf *to, const struct verdict *why)
@@ -269,6 +265,5 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 		json_barred(to, t->barred);
 	else if (t->probe)
 		json_probe(to, t->probe);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 }

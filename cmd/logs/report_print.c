@@ -63,8 +63,8 @@ static void put_rows_json(struct buf *to, const struct report_count *r, int tabl
 {
 	const struct report_row *row = r->table[table];
 	buf_printf(to, "\"%s\":[", tables[table].word);
-	for (bool more = false; row && top > 0; row = row->hh.next, top--, more = true) {
-		buf_puts(to, more ? ",{" : "{");
+	for (; row && top > 0; row = row->hh.next, top--) {
+		buf_puts(to, "{");
 		json_put_text(to, "name", row->name);
 		for (int i = 0; i < REPORT_COLUMNS && tables[table].column[i]; i++)
 			json_put_number(to, tables[table].column[i], row->n[i]);
@@ -72,7 +72,7 @@ static void put_rows_json(struct buf *to, const struct report_count *r, int tabl
 			json_put_text(to, "example", row->example);
 		json_put_end(to, '}');
 	}
-	buf_puts(to, "],");
+	json_put_end(to, ']');
 }
 
 static void put_time_json(struct buf *to, const char *name, int64_t wall_ms)
@@ -80,24 +80,6 @@ static void put_time_json(struct buf *to, const char *name, int64_t wall_ms)
 	buf_printf(to, "\"%s\":\"", name);
 	log_put_time(to, wall_ms);
 	buf_puts(to, "\",");
-}
-
-/* An object a line becomes an array. */
-static void put_waiting_json(struct buf *to, const char *lines)
-{
-	buf_puts(to, "\"waiting\":");
-	if (!lines) {
-		buf_puts(to, "null}\n");
-		return;
-	}
-	buf_puts(to, "[");
-	for (bool more = false; *lines; more = true) {
-		size_t len = strcspn(lines, "\n");
-		buf_puts(to, more ? "," : "");
-		buf_append(to, lines, len);
-		lines += len + (lines[len] == '\n');
-	}
-	buf_puts(to, "]}\n");
 }
 
 void report_print_json(struct buf *to, const struct report_count *r, const struct report_frame *f)
@@ -110,5 +92,9 @@ void report_print_json(struct buf *to, const struct report_count *r, const struc
 		json_put_number(to, totals[i].word, r->total[i]);
 	for (int i = 0; i < REPORT_TABLE_COUNT; i++)
 		put_rows_json(to, r, i, f->top);
-	put_waiting_json(to, f->waiting);
+	if (f->waiting)
+		json_put_lines(to, "waiting", f->waiting);
+	else
+		json_put_text(to, "waiting", NULL);
+	json_put_line(to);
 }

@@ -125,7 +125,6 @@ static void put_event_json(struct buf *to, const struct trace_line *line)
 		free(key);
 	}
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 	buf_fini(&text);
 }
 
@@ -134,11 +133,8 @@ static void put_events_json(struct buf *to, const struct told *t, const char *no
 	buf_puts(to, "\"events\":[");
 	for (int i = 0; i < t->n; i++)
 		put_event_json(to, t->of[i]);
-	if (t->n > 0)
-		json_put_end(to, ']');
-	else
-		buf_puts(to, "]");
-	buf_printf(to, ",\"queue\":%s}\n",
+	json_put_end(to, ']');
+	buf_printf(to, "\"queue\":%s}\n",
 		   now ? strcmp(now, "?") == 0 ? "\"unknown\"" : now : "null");
 }
 

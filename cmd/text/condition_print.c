@@ -29,7 +29,6 @@ static void put_row(struct buf *to, const struct condition_row *r)
 	json_put_text(to, "remedy", condition_remedy(r->is));
 	json_put_text(to, "reason", r->reason);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 void condition_print_array(struct buf *to, const struct conditions *c)
@@ -38,5 +37,4 @@ void condition_print_array(struct buf *to, const struct conditions *c)
 	for (int i = 0; i < c->n; i++)
 		put_row(to, &c->row[i]);
 	json_put_end(to, ']');
-	buf_puts(to, ",");
 }

@@ -413,7 +413,6 @@ static void json_verdict(struct buf *to, const struct verdict *v)
 	json_put_text(to, "host", v->host);
 	json_put_text(to, "reason", v->text);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void json_host(struct buf *to, const struct dest_host *h)
@@ -447,7 +446,7 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	else
 		json_put_text(to, "opened_ago", NULL);
 	json_verdict(to, h->why);
-	json_put_end(to, '}');
+	json_put_last(to, '}');
 }
 
 static void json_pace(struct buf *to, const struct dest_site *s)
@@ -461,7 +460,6 @@ static void json_pace(struct buf *to, const struct dest_site *s)
 	json_put_flag(to, "of_provider", s->shared);
 	json_put_text(to, "reason", s->refused ? s->refused->text : "");
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void json_domains(struct buf *to, const struct dest_site *s)
@@ -521,10 +519,11 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	json_past(to, s->past);
 	buf_puts(to, "\"hosts\":[");
 	for (int i = 0; i < s->nhost; i++) {
-		buf_puts(to, i > 0 ? "," : "");
 		json_host(to, &s->host[i]);
+		buf_puts(to, ",");
 	}
-	buf_puts(to, "]}\n");
+	json_put_end(to, ']');
+	json_put_line(to);
 }
 
 static void json_suspended(struct buf *to, const struct dest_suspended *n)
@@ -533,8 +532,7 @@ static void json_suspended(struct buf *to, const struct dest_suspended *n)
 	json_put_text(to, "suspended", n->name);
 	json_put_flag(to, "provider", n->provider);
 	json_put_time(to, "until", n->until_ms);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 }
 
 void dest_print_json(struct buf *to, const struct dest_command *c)

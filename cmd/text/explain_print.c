@@ -223,8 +223,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	if (row->pace > 0)
 		buf_printf(to, "\"pace\":%.3f,\"paced_since\":%.3f,", row->pace,
 			   (double)row->paced_ms / 1000);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 	buf_fini(&sentence);
 }
 
@@ -391,8 +390,7 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 		json_put_time(to, "until", s.until_ms);
 		json_put_number(to, "recipients", n);
 		json_put_text(to, "last", last ? last->text : NULL);
-		json_put_end(to, '}');
-		buf_puts(to, "\n");
+		json_put_line(to);
 	} else {
 		buf_printf(to, "%s: ", ident_text(row->envelope->id, id));
 		put_recipients(to, n);

@@ -159,7 +159,6 @@ static void put_json_past(struct buf *to, const char *name, const struct flow_sp
 	buf_printf(to, "\"%s\":{", name);
 	put_json_span(to, s);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 void flow_print_members(struct buf *to, const struct flow_row *row, int64_t sending)
@@ -184,8 +183,7 @@ void flow_print_json(struct buf *to, const struct flow_command *c)
 	for (int i = 0; i < c->nrow; i++) {
 		buf_puts(to, "{");
 		flow_print_members(to, &c->row[i], c->sending);
-		json_put_end(to, '}');
-		buf_puts(to, "\n");
+		json_put_line(to);
 	}
 }
 

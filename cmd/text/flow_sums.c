@@ -194,8 +194,7 @@ void flow_sums_json(struct buf *to, const struct flow_sums *all)
 		flow_print_members(to, &sum->row, all->sending);
 		put_nodes(to, sum, "nodes", false);
 		put_nodes(to, sum, "suspended_at", true);
-		json_put_end(to, '}');
-		buf_puts(to, "\n");
+		json_put_line(to);
 	}
 	for (int i = 0; i < all->said->n; i++)
 		put_node(to, &all->said->said[i]);

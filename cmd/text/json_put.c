@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void json_put_text(struct buf *to, const char *name, const char *text)
 {
@@ -38,10 +39,33 @@ void json_put_time(struct buf *to, const char *name, int64_t ms)
 		json_put_text(to, name, NULL);
 }
 
-void json_put_end(struct buf *to, char bracket)
+void json_put_last(struct buf *to, char bracket)
 {
 	if (buf_data(to)[buf_len(to) - 1] == ',')
 		buf_data(to)[buf_len(to) - 1] = bracket;
 	else
 		buf_append(to, &bracket, 1);
+}
+
+void json_put_end(struct buf *to, char bracket)
+{
+	json_put_last(to, bracket);
+	buf_puts(to, ",");
+}
+
+void json_put_line(struct buf *to)
+{
+	json_put_last(to, '}');
+	buf_puts(to, "\n");
+}
+
+void json_put_lines(struct buf *to, const char *name, const char *lines)
+{
+	buf_printf(to, "\"%s\":[", name);
+	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+		len = strcspn(lines, "\n");
+		buf_append(to, lines, len);
+		buf_puts(to, ",");
+	}
+	json_put_end(to, ']');
 }

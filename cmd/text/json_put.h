@@ -18,6 +18,11 @@ void json_put_number(struct buf *, const char *name, int64_t);
 void json_put_flag(struct buf *, const char *name, bool);
 void json_put_seconds(struct buf *, const char *name, int64_t ms); /* 1.500 */
 void json_put_time(struct buf *, const char *name, int64_t ms);	   /* the same; 0 becomes null */
-void json_put_end(struct buf *, char bracket);			   /* '}' or ']' */
+void json_put_lines(struct buf *, const char *name, const char *lines);
+/* An array of objects that stand one a line. */
+
+void json_put_end(struct buf *, char bracket);	/* '}' or ']' of a member */
+void json_put_last(struct buf *, char bracket); /* of the whole */
+void json_put_line(struct buf *);		/* the same of an object, and the end of its line */
 
 #endif

@@ -164,11 +164,9 @@ void milter_print_json(struct buf *to, const struct milter_row *r)
 		if (strcmp(metric_cell_label(c, 0), r->filter->title) == 0)
 			json_put_number(to, metric_cell_label(c, 1), metric_cell_value(c));
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 	json_put_number(to, "failures", sum_cells(FAMILY_milter_failures, r, NULL));
 	json_put_number(to, "mean_us", mean_us(r));
 	json_put_number(to, "longest_us", r->health.longest_us);
 	json_put_number(to, "tried_us", r->took_us);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 }

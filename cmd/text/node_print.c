@@ -99,7 +99,6 @@ void node_print_json(struct buf *to, const struct node_rows *all)
 		json_put_text(to, "state", node_row_state(r));
 		put_redis(to, r);
 		put_nats(to, r);
-		json_put_end(to, '}');
-		buf_puts(to, "\n");
+		json_put_line(to);
 	}
 }

@@ -13,6 +13,5 @@ void order_print_json(struct buf *to, const char *what, const char *name, enum o
 	json_put_text(to, what, name);
 	json_put_text(to, "state", order_done(order));
 	json_put_time(to, "until", order == ORDER_SUSPEND ? until_ms : 0);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 }

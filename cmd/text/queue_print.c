@@ -105,7 +105,6 @@ static void put_recipient_json(struct buf *to, const struct recipient *r)
 	json_put_number(to, "in_doubt", r->doubts);
 	json_put_flag(to, "done", r->done);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 static void put_history_json(struct buf *to, const struct envelope *e, const struct history *h)
@@ -122,7 +121,6 @@ static void put_history_json(struct buf *to, const struct envelope *e, const str
 	json_put_text(to, "host", v->host);
 	json_put_text(to, "reason", v->text);
 	json_put_end(to, '}');
-	buf_puts(to, ",");
 }
 
 /* In the words of RFC 8689. */
@@ -172,11 +170,11 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		put_recipient_json(to, &e->rcpt[i]);
 	json_put_end(to, ']');
-	buf_puts(to, ",\"history\":[");
+	buf_puts(to, "\"history\":[");
 	for (uint32_t i = 0; i < e->nhistory; i++)
 		put_history_json(to, e, &e->history[i]);
 	json_put_end(to, ']');
-	buf_puts(to, "}\n");
+	json_put_line(to);
 }
 
 static void put_named(struct buf *to, const char *name, const char *value)

@@ -27,8 +27,7 @@ static void put_order(struct buf *to, const struct suppress_command *c)
 	json_put_text(to, "address", c->address);
 	json_put_text(to, "state", states[c->op]);
 	json_put_number(to, "recipients", c->found);
-	json_put_end(to, '}');
-	buf_puts(to, "\n");
+	json_put_line(to);
 }
 
 void suppress_print_json(struct buf *to, const struct suppress_command *c)
@@ -46,8 +45,7 @@ void suppress_print_json(struct buf *to, const struct suppress_command *c)
 		json_put_seconds(to, "last", row->last_ms);
 		if (row->until_ms > 0)
 			json_put_seconds(to, "until", row->until_ms);
-		json_put_end(to, '}');
-		buf_puts(to, "\n");
+		json_put_line(to);
 	}
 }
 
