@@ -18,11 +18,6 @@ void ident_set_node(unsigned number)
 	atomic_store(&node, number);
 }
 
-unsigned ident_node(uint64_t id)
-{
-	return (unsigned)(id % IDENT_NODES);
-}
-
 /* The least id of this node that is above another one. */
 static uint64_t least_above(uint64_t id, unsigned number)
 {

@@ -23,7 +23,6 @@ enum {
 
 uint64_t ident_new(void);
 void ident_set_node(unsigned number); /* less than IDENT_NODES; ids from now on are this node's */
-unsigned ident_node(uint64_t id);     /* which node made it */
 void ident_floor(uint64_t id);	      /* ids from now on are above this one */
 const char *ident_text(uint64_t id, char text[IDENT_TEXT]);
 bool ident_parse(const char *text, uint64_t *id); /* false: no id; lower case is accepted */

@@ -196,8 +196,3 @@ void log_close(void)
 	log_flush();
 	log_writer_stop();
 }
-
-uint64_t log_dropped(void)
-{
-	return log_writer_dropped();
-}

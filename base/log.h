@@ -82,7 +82,4 @@ const char *log_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 void log_json_string(struct buf *, const char *text);
 /* The text in quotes, escaped as RFC 8259 wants; invalid UTF-8 becomes U+FFFD. */
 
-uint64_t log_dropped(void);
-/* Lines dropped since the start. */
-
 #endif

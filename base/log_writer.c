@@ -324,8 +324,3 @@ bool log_writer_running(void)
 {
 	return atomic_load_explicit(&w.running, memory_order_acquire);
 }
-
-uint64_t log_writer_dropped(void)
-{
-	return atomic_load_explicit(&w.dropped, memory_order_relaxed);
-}

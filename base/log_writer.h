@@ -47,6 +47,5 @@ void log_writer_take(struct log_held *);
 
 bool log_writer_running(void);
 void log_writer_wait(int most_ms); /* until what was taken is written */
-uint64_t log_writer_dropped(void);
 
 #endif

@@ -5,24 +5,21 @@
 #include "base/date.h"
 #include "base/event_line.h"
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/metrics.h"
 #include "base/reason.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TELL_LOST_MS = 60000 };
 
 static void put_time(struct buf *to, const char *key, int64_t ms)
 {
-	char text[32];
-	struct tm tm;
-	time_t seconds = (time_t)(ms / 1000);
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-	buf_printf(to, "\"%s\":\"%s.%03dZ\",", key, text, (int)(ms % 1000));
+	buf_printf(to, "\"%s\":\"", key);
+	log_put_time(to, ms);
+	buf_puts(to, "\",");
 }
 
 static void put_text(struct buf *to, const char *key, const char *value)

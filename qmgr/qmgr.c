@@ -51,7 +51,7 @@ static void apply_conf(struct qmgr *q, struct conf *conf)
 	message_set_ends(q);
 	provider_configure(&q->db);
 	source_configure(&q->db);
-	verifier_configure(q);
+	verifier_keep_to_limit(q);
 	q->db.reloads++;
 	/* Routes may lead elsewhere now: every next hop is asked for anew, under its new key. */
 	struct nexthop *n, *tmp;

@@ -109,7 +109,7 @@ static void forget_verification(struct qmgr *q, struct verification *v)
 	free(v);
 }
 
-static void keep_to_limit(struct qmgr *q)
+void verifier_keep_to_limit(struct qmgr *q)
 {
 	struct verifier *f = &q->verifier;
 	while (f->nremembered > verify_settings(q)->cache_limit)
@@ -135,7 +135,7 @@ static void remember_verdict(struct qmgr *q, struct verification *v, struct verd
 	v->since_ms = scheduler_now_ms(&q->sched);
 	list_append(&f->remembered, &v->link);
 	f->nremembered++;
-	keep_to_limit(q);
+	verifier_keep_to_limit(q);
 }
 
 /* --- who waits */
@@ -422,11 +422,6 @@ void verifier_ask(struct qmgr *q, struct verify *ask)
 	}
 	free(way);
 	free(key);
-}
-
-void verifier_configure(struct qmgr *q)
-{
-	keep_to_limit(q);
 }
 
 /* --- the end */

@@ -63,7 +63,7 @@ struct verifier {
 
 void verifier_init(struct qmgr *);
 void verifier_ask(struct qmgr *, struct verify *);
-void verifier_configure(struct qmgr *); /* the configuration is another */
+void verifier_keep_to_limit(struct qmgr *); /* that of cache_limit: the configuration is another */
 
 void verifier_run(struct qmgr *);
 /* Ask about those whose turn it is, and end what has nothing left. Not while a message is being seen to. */

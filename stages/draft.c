@@ -30,7 +30,7 @@ static void forget_fields(struct draft *d)
 	d->opened = d->changed = d->complete = d->broken = false;
 }
 
-static void forget_body(struct draft *d)
+void draft_body_drop(struct draft *d)
 {
 	if (!d->body)
 		return;
@@ -42,7 +42,7 @@ static void forget_body(struct draft *d)
 void draft_fini(struct draft *d)
 {
 	forget_fields(d);
-	forget_body(d);
+	draft_body_drop(d);
 	envelope_free(&d->envelope);
 	content_unref(d->content);
 	d->content = NULL;
@@ -199,17 +199,12 @@ const char *draft_body_bytes(const struct draft *d, size_t *len)
 void draft_body_begin(struct draft *d)
 {
 	assert(d->opened);
-	forget_body(d);
+	draft_body_drop(d);
 	if (d->file)
 		spool_file_unname(d->file);
 	d->body = mem_alloc(sizeof *d->body);
 	content_writer_init(d->body, d->spool, d->id);
 	d->changed = true;
-}
-
-void draft_body_drop(struct draft *d)
-{
-	forget_body(d);
 }
 
 void draft_body_put(struct draft *d, const char *bytes, size_t len)
@@ -310,7 +305,7 @@ bool draft_settle(struct draft *d)
 		return false;
 	}
 	forget_fields(d);
-	forget_body(d);
+	draft_body_drop(d);
 	content_unref(d->content);
 	if (d->file)
 		spool_file_discard(&d->file);

@@ -131,8 +131,7 @@ static void post_order(struct http *h, int type, struct MHD_Daemon *daemon, stru
 	loop_post(h->loop, &o->note);
 }
 
-/* The address is free when this is back. */
-static void close_now(struct http *h)
+void http_leave(struct http *h)
 {
 	sem_t done;
 	if (!h->loop->running) {
@@ -175,14 +174,9 @@ static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct bu
 	return daemon;
 }
 
-void http_leave(struct http *h)
-{
-	close_now(h);
-}
-
 bool http_move(struct http *h, struct conf *conf, struct buf *error)
 {
-	close_now(h);
+	http_leave(h);
 	struct MHD_Daemon *daemon = *conf->http ? listen_at(h, conf->http, error) : NULL;
 	if (*conf->http && !daemon)
 		return false;
@@ -226,7 +220,7 @@ void http_start(struct http *h)
 
 void http_stop(struct http *h)
 {
-	close_now(h);
+	http_leave(h);
 	loop_stop(h->loop);
 }
 
@@ -236,7 +230,7 @@ void http_free(struct http **hp)
 	if (!h)
 		return;
 	*hp = NULL;
-	close_now(h); /* it may never have been started */
+	http_leave(h); /* it may never have been started */
 	mailbox_drain(&h->loop->mailbox);
 	http_asks_free(h);
 	http_looks_free(h);

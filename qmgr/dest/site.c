@@ -160,7 +160,7 @@ bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
 	       s->parked.number == 0 && !s->parked.asking && !remembers_rate(s) &&
-	       !site_pace_keeps(s) && !source_keeps(s);
+	       !site_pace_narrow(s) && !source_keeps(s);
 }
 
 void site_free(struct site *s)

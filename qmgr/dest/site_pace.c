@@ -87,11 +87,6 @@ bool site_pace_narrow(const struct site *s)
 	return learnt_pace_narrow(&s->pacing->learnt, destdb_now_ms(s->db));
 }
 
-bool site_pace_keeps(const struct site *s)
-{
-	return site_pace_narrow(s);
-}
-
 bool site_pace_refuses(const struct site *s)
 {
 	return site_pace_asks(s) &&

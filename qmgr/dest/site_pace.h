@@ -54,9 +54,8 @@ bool site_pace_open(const struct site *); /* another delivery may begin, as far 
 int64_t
 site_pace_due_ms(const struct site *);	  /* steady clock: not before that; what is past is none */
 bool site_pace_asks(const struct site *); /* one delivery at a time */
-bool site_pace_narrow(
-	const struct site *); /* one message on a connection, and one connection opened at a time */
-bool site_pace_keeps(const struct site *); /* it was refused lately: not to be collected */
+bool site_pace_narrow(const struct site *);
+/* Refused lately: one message on a connection, one connection opened at a time, and it is not to be collected. */
 
 bool site_pace_refuses(const struct site *);
 /* All is refused, and it will be asked only after longer than site_patience. */
