@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/delivery.h"
 #include "base/mem.h"
+#include "base/note_queue.h"
 #include "qmgr/dest/conn.h"
 #include "sim/watch.h"
 
@@ -22,8 +23,7 @@ struct client {
 	uint64_t number;
 	struct connection_open *open;
 	struct attempt attempt;
-	struct note *first; /* struct delivery: what it carries, linked by the notes */
-	struct note **last;
+	struct note_queue carries; /* struct delivery */
 	int64_t ready_us;
 	int64_t done;
 	bool closing;
@@ -62,12 +62,7 @@ static void give_back(struct client *c, struct delivery *d)
 
 static struct delivery *take_first(struct client *c)
 {
-	struct delivery *d = (struct delivery *)c->first;
-	c->first = d->note.next;
-	if (!c->first)
-		c->last = &c->first;
-	d->note.next = NULL;
-	return d;
+	return (struct delivery *)note_queue_take(&c->carries);
 }
 
 /* The connection is ready, or will never be. */
@@ -111,8 +106,7 @@ static void stop_stalling(struct client *c)
 static void close_client(struct client *c, int cause)
 {
 	struct stage *st = c->stage;
-	while (c->first) {
-		struct delivery *d = take_first(c);
+	for (struct delivery *d; (d = take_first(c));) {
 		d->returned = true;
 		give_back(c, d);
 	}
@@ -163,7 +157,7 @@ static double way_behind(const struct client *c)
 
 static void begin_work(struct client *c, double way)
 {
-	struct delivery *d = (struct delivery *)c->first;
+	struct delivery *d = (struct delivery *)c->carries.first;
 	d->began_us = clock_steady_us();
 	stage_after(c->stage, &c->stall, stage_us(CONNECTION_STALLED_MS));
 	stage_after(c->stage, &c->timer,
@@ -181,7 +175,7 @@ static void begin_idle(struct client *c)
 static bool is_worn(const struct client *c)
 {
 	const struct conf_transport *t = c->open->transport;
-	return (c->closing && !c->first) ||
+	return (c->closing && !c->carries.first) ||
 	       (t->connection_max_age > 0 && age_ms(c) >= t->connection_max_age) ||
 	       (t->connection_max_messages > 0 && c->done >= t->connection_max_messages);
 }
@@ -215,7 +209,7 @@ static void finish_first(struct client *c)
 static void on_timer(void *owner)
 {
 	struct client *c = owner;
-	if (!c->first) {
+	if (!c->carries.first) {
 		close_client(c, CAUSE_NONE);
 		return;
 	}
@@ -226,7 +220,7 @@ static void on_timer(void *owner)
 	finish_first(c);
 	if (is_worn(c))
 		close_client(c, CAUSE_NONE);
-	else if (c->first)
+	else if (c->carries.first)
 		begin_work(c, way_behind(c));
 	else
 		begin_idle(c);
@@ -267,7 +261,7 @@ static void on_attempt(void *owner, int cause)
 static void on_lost(struct attempt *a)
 {
 	struct client *c = a->owner;
-	if (c->first)
+	if (c->carries.first)
 		lose_connection(c);
 	else
 		close_client(c, CAUSE_LOST);
@@ -335,7 +329,7 @@ static void open_client(struct stage *st, struct connection_open *open)
 	c->stage = st;
 	c->number = open->connection;
 	c->open = open;
-	c->last = &c->first;
+	note_queue_init(&c->carries);
 	c->attempt.ended = on_attempt;
 	c->attempt.lost = on_lost;
 	c->attempt.owner = c;
@@ -371,12 +365,10 @@ static void give_delivery(struct stage *st, struct delivery *d)
 		stage_post(st, &d->note);
 		return;
 	}
-	bool idle = !c->first;
+	bool idle = !c->carries.first;
 	watch_begun(st, site_of(c, d), c->open->transport);
 	watch_goes_to(st, site_of(c, d), d->owner);
-	d->note.next = NULL;
-	*c->last = &d->note;
-	c->last = &d->note.next;
+	note_queue_put(&c->carries, &d->note);
 	if (idle)
 		begin_work(c, 1);
 }
@@ -384,9 +376,9 @@ static void give_delivery(struct stage *st, struct delivery *d)
 static void close_when_done(struct stage *st, const struct connection_close *note)
 {
 	struct client *c = find_client(st, note->connection);
-	if (c && c->first && note->leave)
+	if (c && c->carries.first && note->leave)
 		close_client(c, CAUSE_LOST);
-	else if (c && c->first)
+	else if (c && c->carries.first)
 		c->closing = true;
 	else if (c)
 		close_client(c, CAUSE_NONE);
@@ -418,10 +410,8 @@ void model_client_fini(struct stage *st)
 	struct client *c, *tmp;
 	HASH_ITER(hh, st->clients, c, tmp)
 	{
-		while (c->first) {
-			struct delivery *d = take_first(c);
+		for (struct delivery *d; (d = take_first(c));)
 			delivery_free(&d);
-		}
 		connection_open_free(&c->open);
 		HASH_DEL(st->clients, c);
 		free(c);

@@ -264,24 +264,19 @@ static void begin_plain(struct connection *c)
 }
 
 /* Recipients without a verdict are kept, in their order; the rest goes back to qmgr. */
-static struct note *keep_returned(struct connection *c)
+static void keep_returned(struct connection *c, struct note_queue *kept)
 {
-	struct delivery *d;
-	struct note *kept = NULL, **last = &kept;
-	while ((d = engine_take(&c->engine))) {
-		if (!d->returned) {
+	note_queue_init(kept);
+	for (struct delivery *d; (d = engine_take(&c->engine));) {
+		if (d->returned)
+			note_queue_put(kept, &d->note);
+		else
 			connection_post_back(d);
-			continue;
-		}
-		d->note.next = NULL;
-		*last = &d->note;
-		last = &d->note.next;
 	}
-	return kept;
 }
 
 /* On another connection, with what it was given. */
-static void begin_again(struct connection *c, struct note *kept)
+static void begin_again(struct connection *c, struct note_queue *kept)
 {
 	c->closing |= c->engine.quit;
 	c->given = 0;
@@ -289,31 +284,29 @@ static void begin_again(struct connection *c, struct note *kept)
 	stream_free(&c->stream);
 	engine_fini(&c->engine);
 	begin_connection(c);
-	while (kept) {
-		struct note *next = kept->next;
-		c->given++;
-		engine_give(&c->engine, (struct delivery *)kept);
-		kept = next;
-	}
+	for (struct note *n; (n = note_queue_take(kept)); c->given++)
+		engine_give(&c->engine, (struct delivery *)n);
 }
 
 /* The host wants no more on the connection that it was. */
 static void begin_fresh(struct connection *c)
 {
-	struct note *kept = keep_returned(c);
-	if (!kept) {
+	struct note_queue kept;
+	keep_returned(c, &kept);
+	if (!kept.first) {
 		end_connection(c, NULL);
 		return;
 	}
 	connection_log(c, "once more", NULL);
 	c->enough = c->engine.enough;
 	c->open->mode |= c->engine.setup.mode;
-	begin_again(c, kept);
+	begin_again(c, &kept);
 }
 
 /* Nothing that it was given has begun. */
 static void begin_small(struct connection *c)
 {
+	struct note_queue kept;
 	assert(!c->small && !c->choked);
 	c->small = true;
 	c->choked = verdict_printf(VERDICT_DEFERRED, 0, "4.7.5", c->peer,
@@ -321,7 +314,8 @@ static void begin_small(struct connection *c)
 				   c->hello_bytes);
 	connection_log(c, "with a small ClientHello", c->choked->text);
 	connection_forget_session(c);
-	begin_again(c, keep_returned(c));
+	keep_returned(c, &kept);
+	begin_again(c, &kept);
 }
 
 /* The connection has been given all that it may carry, or was told to close before it began afresh. */

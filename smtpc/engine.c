@@ -37,7 +37,7 @@ void engine_init(struct engine *e, const struct engine_setup *setup, struct buf 
 	memset(e, 0, sizeof *e);
 	e->setup = *setup;
 	e->out = out;
-	e->done_end = &e->done;
+	note_queue_init(&e->done);
 	reply_init(&e->reply);
 	reply_init(&e->told);
 	expected_init(&e->expected);
@@ -47,7 +47,7 @@ void engine_init(struct engine *e, const struct engine_setup *setup, struct buf 
 
 void engine_fini(struct engine *e)
 {
-	assert(list_empty(&e->transactions) && !e->done);
+	assert(list_empty(&e->transactions) && !e->done.first);
 	reply_fini(&e->reply);
 	reply_fini(&e->told);
 	expected_fini(&e->expected);

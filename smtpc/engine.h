@@ -35,6 +35,7 @@
 #ifndef SMTPC_ENGINE_H
 #define SMTPC_ENGINE_H
 
+#include "base/note_queue.h"
 #include "smtpc/expected.h"
 #include "smtpc/sasl_client.h"
 #include "smtpc/session_limits.h"
@@ -99,7 +100,7 @@ struct engine {
 	enum sasl_mechanism mechanism;
 	struct buf response; /* to be sent */
 	struct list transactions;
-	struct note *done, **done_end; /* deliveries, linked by their notes */
+	struct note_queue done; /* deliveries */
 	struct verdict *why;
 	uint64_t turn;	/* changes whenever the wait for something begins anew */
 	int answered;	/* deliveries that were not returned */

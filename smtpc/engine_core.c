@@ -58,11 +58,8 @@ struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
 
 void engine_put_done(struct engine *e, struct delivery *d)
 {
-	assert(!*e->done_end);
 	d->ended_us = clock_steady_us();
-	d->note.next = NULL;
-	*e->done_end = &d->note;
-	e->done_end = &d->note.next;
+	note_queue_put(&e->done, &d->note);
 }
 
 void engine_finish(struct engine *e, struct transaction *t)
@@ -74,13 +71,7 @@ void engine_finish(struct engine *e, struct transaction *t)
 
 struct delivery *engine_take(struct engine *e)
 {
-	struct note *n = e->done;
-	if (!n)
-		return NULL;
-	e->done = n->next;
-	if (!e->done)
-		e->done_end = &e->done;
-	return (struct delivery *)n;
+	return (struct delivery *)note_queue_take(&e->done);
 }
 
 const char *engine_state_name(const struct engine *e)

@@ -61,24 +61,18 @@ static void say_closed(struct connection_open *open)
 
 static struct connection_open *first_waiting(struct worker *w)
 {
-	struct note *n = w->waiting;
-	if (n && !(w->waiting = n->next))
-		w->waiting_end = &w->waiting;
-	return (struct connection_open *)n;
+	return (struct connection_open *)note_queue_take(&w->waiting);
 }
 
 static void close_waiting(struct worker *w, uint64_t number)
 {
-	struct note **link = &w->waiting;
+	struct note **link = &w->waiting.first;
 	while (*link && ((struct connection_open *)*link)->connection != number)
 		link = &(*link)->next;
-	struct note *n = *link;
-	if (!n)
-		return;
-	*link = n->next;
-	if (!n->next)
-		w->waiting_end = link;
-	say_closed((struct connection_open *)n);
+	struct connection_open *open =
+		(struct connection_open *)note_queue_take_at(&w->waiting, link);
+	if (open)
+		say_closed(open);
 }
 
 static void close_one(struct worker *w, struct connection_close *note)
@@ -111,11 +105,9 @@ void worker_open(struct worker *w, struct connection_open *open)
 		say_closed(open);
 		return;
 	}
-	if (!w->waiting && start_connection(w, open))
+	if (!w->waiting.first && start_connection(w, open))
 		return;
-	open->note.next = NULL;
-	*w->waiting_end = &open->note;
-	w->waiting_end = &open->note.next;
+	note_queue_put(&w->waiting, &open->note);
 	if (!timer_active(&w->again)) {
 		log_event(LOG_LEVEL_WARNING, "descriptors", "reason",
 			  "no more for connections to hosts; they wait", NULL);
@@ -131,10 +123,7 @@ static void on_again(void *owner)
 		;
 	if (!open)
 		return;
-	open->note.next = w->waiting;
-	w->waiting = &open->note;
-	if (!open->note.next)
-		w->waiting_end = &open->note.next;
+	note_queue_return(&w->waiting, &open->note);
 	loop_timer_in(w->loop, &w->again, DESCRIPTORS_PAUSE_MS);
 }
 
@@ -207,7 +196,7 @@ struct worker *worker_new(int number, struct secrets *secrets)
 	w->secrets = secrets;
 	SSL_CTX_sess_set_new_cb(w->tls, connection_new_session);
 	sessions_init(&w->sessions);
-	w->waiting_end = &w->waiting;
+	note_queue_init(&w->waiting);
 	timer_init(&w->again, on_again, w);
 	return w;
 }

@@ -10,6 +10,7 @@
 
 #include "base/keyed_hash.h"
 #include "base/loop.h"
+#include "base/note_queue.h"
 #include "smtpc/sessions.h"
 
 #include <stdbool.h>
@@ -32,8 +33,7 @@ struct worker {
 	struct secrets *secrets; /* of all workers */
 	struct sessions sessions;
 	struct connection *connections; /* by their numbers */
-	struct note *waiting,
-		**waiting_end; /* to be opened: there was no descriptor, oldest first */
+	struct note_queue waiting;	/* to be opened: there was no descriptor */
 	struct timer again;
 	bool parting; /* none is opened any more */
 	bool stopped; /* what still arrives is only freed */

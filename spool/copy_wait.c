@@ -87,9 +87,7 @@ void copy_wait_order(struct spool *s, struct spool_command *c)
 		return;
 	}
 	c->barrier = p->barrier + 1;
-	c->note.next = NULL;
-	*p->orders_end = &c->note;
-	p->orders_end = &c->note.next;
+	note_queue_put(&p->orders, &c->note);
 }
 
 /* Those that wait have barriers up to this one. */
@@ -97,25 +95,17 @@ void copy_wait_ask_orders(struct spool *s)
 {
 	struct replication *p = &s->replication;
 	bool any = false;
-	for (const struct note *n = p->orders; n; n = n->next)
+	for (const struct note *n = p->orders.first; n; n = n->next)
 		any = ((const struct spool_command *)n)->barrier > p->barrier;
 	if (any)
 		replicate_ask(p->keeper, ++p->barrier);
 }
 
-static struct spool_command *take_order(struct replication *p)
-{
-	struct spool_command *c = (struct spool_command *)p->orders;
-	p->orders = c->note.next;
-	if (!p->orders)
-		p->orders_end = &p->orders;
-	return c;
-}
-
 static void answer_orders(struct replication *p, uint64_t barrier, bool copied)
 {
-	while (p->orders && ((struct spool_command *)p->orders)->barrier <= barrier) {
-		struct spool_command *c = take_order(p);
+	for (struct spool_command *c;
+	     (c = (struct spool_command *)p->orders.first) && c->barrier <= barrier;) {
+		note_queue_take(&p->orders);
 		c->uncopied = !copied;
 		loop_post(c->reply_to, &c->note);
 	}

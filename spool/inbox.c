@@ -73,12 +73,6 @@ static void release_message(struct spool *s, struct spool_release *r)
 	free(r);
 }
 
-static void add_command(struct spool *s, struct note *note)
-{
-	*s->commands_end = note;
-	s->commands_end = &note->next;
-}
-
 static void drop_store(struct spool_store *store)
 {
 	spool_store_free(&store);
@@ -263,7 +257,7 @@ void inbox_receive(void *owner, struct note *note)
 		parked_order(&s->parked, (struct spool_unpark *)note);
 		break;
 	case SPOOL_COMMAND:
-		add_command(s, note);
+		note_queue_put(&s->commands, note);
 		break;
 	case SPOOL_CONF:
 		conf_note_use(note, &s->conf);

@@ -412,17 +412,13 @@ static void answer_command(struct spool *s, struct spool_command *c)
 
 static bool run_commands(struct spool *s)
 {
-	struct spool_command *c = (struct spool_command *)s->commands;
-	while (c) {
+	for (struct spool_command *c; (c = (struct spool_command *)s->commands.first);) {
 		if (c->op > SPOOL_SHAPE)
 			commit_now(s); /* no message is on the way from one state to another */
 		if (run_command(s, c))
 			return true;
-		s->commands = c->note.next;
-		if (!s->commands)
-			s->commands_end = &s->commands;
+		note_queue_take(&s->commands);
 		answer_command(s, c);
-		c = (struct spool_command *)s->commands;
 	}
 	return false;
 }
@@ -441,13 +437,10 @@ void operator_look(struct spool *s, struct spool_command *c)
 	loop_post(c->reply_to, &c->note);
 }
 
-static void drop_commands(struct note **first)
+static void drop_commands(struct note_queue *q)
 {
-	for (struct note *note; (note = *first);) {
-		struct spool_command *c = (struct spool_command *)note;
-		*first = note->next;
+	for (struct spool_command *c; (c = (struct spool_command *)note_queue_take(q));)
 		spool_command_free(&c);
-	}
 }
 
 void operator_drop(struct spool *s)

@@ -16,15 +16,14 @@ struct parked_site {
 
 void parked_init(struct parked *p)
 {
-	*p = (struct parked){.orders_end = &p->orders};
+	*p = (struct parked){0};
+	note_queue_init(&p->orders);
 }
 
 void parked_fini(struct parked *p)
 {
-	for (struct note *note; (note = p->orders);) {
-		p->orders = note->next;
+	for (struct note *note; (note = note_queue_take(&p->orders));)
 		free(note);
-	}
 	free(p->site);
 }
 
@@ -75,9 +74,7 @@ void parked_leave(struct parked *p, struct stub *stub)
 void parked_order(struct parked *p, struct spool_unpark *u)
 {
 	assert(u->site > 0 && u->site <= SPOOL_SITE_MAX);
-	u->note.next = NULL;
-	*p->orders_end = &u->note;
-	p->orders_end = &u->note.next;
+	note_queue_put(&p->orders, &u->note);
 }
 
 /* The catalog stands in order of age, so that the oldest are met first. */
@@ -113,10 +110,6 @@ static void answer_unpark(struct spool *s, struct spool_unpark *u)
 
 void parked_run(struct spool *s)
 {
-	struct parked *p = &s->parked;
-	for (struct note *note; (note = p->orders);) {
-		p->orders = note->next;
+	for (struct note *note; (note = note_queue_take(&s->parked.orders));)
 		answer_unpark(s, (struct spool_unpark *)note);
-	}
-	p->orders_end = &p->orders;
 }

@@ -15,12 +15,13 @@
 #ifndef SPOOL_PARKED_H
 #define SPOOL_PARKED_H
 
+#include "base/note_queue.h"
 #include "spool/stub.h"
 
 struct parked {
 	struct parked_site *site; /* by number, up to the highest that was ever named */
 	uint32_t nsite;
-	struct note *orders, **orders_end; /* not answered yet */
+	struct note_queue orders; /* not answered yet */
 };
 
 void parked_init(struct parked *);

@@ -22,6 +22,7 @@
 #include "base/content.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/note_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,7 +73,7 @@ struct replication {
 	uint64_t barrier;     /* the last that was given out */
 	struct list awaiting; /* ops, in order of their barriers */
 	int nawaiting;
-	struct note *orders, **orders_end; /* of the operator, done; likewise */
+	struct note_queue orders; /* of the operator, done; likewise */
 };
 
 void replicate_to(struct spool *, struct loop *keeper, bool waits, bool degrade);

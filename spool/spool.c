@@ -76,8 +76,8 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	list_init(&s->todo);
 	list_init(&s->written);
 	list_init(&s->replication.awaiting);
-	s->replication.orders_end = &s->replication.orders;
-	s->commands_end = &s->commands;
+	note_queue_init(&s->replication.orders);
+	note_queue_init(&s->commands);
 	large_sync_init(s);
 	s->journal.removers = s->syncers;
 	s->loop = loop_new("spool", inbox_receive, turn_run, s);

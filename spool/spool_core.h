@@ -17,6 +17,7 @@
 
 #include "base/fine_timer.h"
 #include "base/list.h"
+#include "base/note_queue.h"
 #include "spool/catalog.h"
 #include "spool/compact.h"
 #include "spool/domains.h"
@@ -74,7 +75,7 @@ struct spool {
 	struct fine_timer gathered; /* todo has waited long enough */
 	atomic_int expected;	    /* any thread: transactions that may bring a message */
 	int64_t committed_ms;	    /* steady clock: when the last commit began */
-	struct note *commands, **commands_end; /* answered at the end of the turn */
+	struct note_queue commands; /* answered at the end of the turn */
 	int64_t credit;
 	bool deferred_turn; /* whose turn it is when both wait for credit */
 	struct room room;

@@ -33,7 +33,7 @@ static int under_way(const struct spool *s)
  * answered from what was posted before it, so that must be written first. */
 static int64_t gather_us(const struct spool *s)
 {
-	if (s->commands || s->stop || !room_for_mail(s))
+	if (s->commands.first || s->stop || !room_for_mail(s))
 		return 0;
 	return gather_wait_us(&s->gather, clock_steady_us(), under_way(s));
 }
@@ -85,7 +85,7 @@ static void set_timer(struct spool *s, bool at_once)
 	} else if ((s->more || !list_empty(&s->todo)) && !s->room.commits_failed) {
 		delay_ms = 0;
 	}
-	if (s->recovered && s->commands)
+	if (s->recovered && s->commands.first)
 		delay_ms = 0; /* one is not done yet */
 	if (s->room.commits_failed && delay_ms < SPOOL_RETRY_MS / 10)
 		delay_ms = SPOOL_RETRY_MS / 10;

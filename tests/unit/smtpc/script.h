@@ -126,7 +126,7 @@ static inline struct delivery *back(void)
 
 static inline void assert_nothing_back(void)
 {
-	assert_null(engine.done);
+	assert_null(engine.done.first);
 }
 
 static inline void assert_verdict(const struct delivery *d, uint32_t i, enum verdict_class class,
