@@ -303,7 +303,7 @@ static void play(const char *text)
 	}
 }
 
-static void dispatcher_and_ladder_agree(void **state)
+static void dispatcher_and_admission_agree(void **state)
 {
 	(void)state;
 	play("");
@@ -343,7 +343,7 @@ static void and_with_providers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(dispatcher_and_ladder_agree),
+		TEST(dispatcher_and_admission_agree),
 		TEST(and_with_few_connections),
 		TEST(and_with_providers),
 		TEST(and_with_rates_and_small_shares),

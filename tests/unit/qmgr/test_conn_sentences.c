@@ -172,15 +172,6 @@ static void send_to_sixty(uint64_t id)
 	}
 }
 
-static void ready_all(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 /* "a message can use about 91% of an otherwise-idle system", "message 2 will slurp up the remaining
  * 9%", "as jobs in message 1 complete message 2 will take over": of 44 connections 40 and 4, then
  * more and more. */

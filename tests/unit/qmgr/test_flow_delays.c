@@ -51,15 +51,6 @@ static void begin_loads(bool at_once)
 	buf_fini(&conf);
 }
 
-static void make_ready(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 static void bring_burst(int f)
 {
 	static uint64_t last_id;
@@ -69,7 +60,7 @@ static void bring_burst(int f)
 		arrive(mail(++last_id * FLOWS + (uint64_t)f, sender, "x@a.test"));
 		while (questions.n > 0)
 			answer("a.test", "10 mx.a.test 192.0.2.1");
-		make_ready();
+		ready_all();
 	}
 	load[f].left += load[f].burst;
 }
@@ -107,7 +98,7 @@ static bool serve_really(int now)
 	l->ended++;
 	l->waited += now + 1 - l->at;
 	done(given_at(0), VERDICT_SENT);
-	make_ready();
+	ready_all();
 	while (told.n > 0)
 		forget(take(&told, 0));
 	return true;

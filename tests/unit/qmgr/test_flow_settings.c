@@ -18,30 +18,11 @@ enum { SECOND = 1000, MINUTE = 60 * SECOND };
 	"transport smtp { destination_concurrency_limit = 1 connection_max_age = 0 "               \
 	"connection_max_messages = 0 connection_idle_timeout = 1h }\n"
 
-static void answer_all(void)
-{
-	while (questions.n > 0) {
-		char name[40], host[60];
-		snprintf(name, sizeof name, "%s", ((struct resolve *)questions.note[0])->name);
-		snprintf(host, sizeof host, "10 mx-%s 192.0.2.1", name);
-		answer(name, host);
-	}
-}
-
-static void make_all_ready(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 static void send_as(uint64_t id, const char *sender, const char *to)
 {
 	arrive(mail(id, sender, to));
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 }
 
 static void send_to_sites(uint64_t id, const char *sender, int n)
@@ -72,10 +53,10 @@ static void deliveries_of_a_flow_are_so_many_in_a_time_at_all_sites(void **state
 		assert_int_equal(given.n, 1);
 		answer_what_is_given();
 		pass_time(999);
-		make_all_ready();
+		ready_all();
 		assert_int_equal(given.n, 0);
 		pass_time(1);
-		make_all_ready();
+		ready_all();
 	}
 	assert_int_equal(given.n, 0);
 	destdb_check(&q->db);
@@ -106,7 +87,7 @@ static void others_go_on_at_the_same_site(void **state)
 	}
 	assert_int_equal(given.n, 0);
 	pass_time(MINUTE);
-	make_all_ready();
+	ready_all();
 	assert_int_equal(given.n, 1);
 	assert_int_equal(given_at(0)->id, 2);
 	destdb_check(&q->db);
@@ -156,7 +137,7 @@ static void who_sends_one_at_a_time_keeps_to_it(void **state)
 	send_as(2, "x@a.test", "x@dest.test");
 	assert_int_equal(given.n, 0);
 	pass_time(MINUTE);
-	make_all_ready();
+	ready_all();
 	assert_int_equal(given.n, 1);
 	answer_what_is_given();
 	pass_time(2 * MINUTE);
@@ -177,12 +158,12 @@ static void what_is_taken_from_mail_that_waits_gives_nothing_back_to_its_flow(vo
 	suspend_begin(&q->db, "a.test", SUSPEND_DOMAIN, 0);
 	domain_mail_hold(q, "a.test");
 	settle();
-	make_all_ready();
+	ready_all();
 	assert_int_equal(given.n, 0);
 	reload(ONE_EACH "route \"*\" { relay = r.test } route b.test { relay = s.test }"
 			"flow here.test { rate = 1/h }");
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 	assert_int_equal(given.n, 0);
 }
 
@@ -196,13 +177,13 @@ static void a_reload_changes_the_rate_at_once(void **state)
 	assert_int_equal(given.n, 0);
 	reload(ONE_EACH "flow a.test { rate = 1/s }");
 	pass_time(SECOND);
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 	assert_int_equal(given.n, 1);
 	answer_what_is_given();
 	reload(ONE_EACH);
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 	assert_int_equal(given.n, 1);
 	answer_what_is_given();
 	destdb_check(&q->db);
@@ -220,10 +201,10 @@ static void a_high_rate_is_kept_in_the_mean(void **state)
 		while (given.n > 0) {
 			n++;
 			answer_what_is_given();
-			make_all_ready();
+			ready_all();
 		}
 		pass_time(1);
-		make_all_ready();
+		ready_all();
 	}
 	assert_in_range(n, 198, 208);
 }
@@ -257,8 +238,8 @@ static void whatever_happens_nothing_is_lost_of_the_order(void **state)
 				       "100/s weight = 3 }");
 		else
 			pass_time((int64_t)((seed >> 8) % 200));
-		answer_all();
-		make_all_ready();
+		answer_each();
+		ready_all();
 		if (step % 100 == 0)
 			destdb_check(&q->db);
 		while (told.n > 0)
@@ -267,8 +248,8 @@ static void whatever_happens_nothing_is_lost_of_the_order(void **state)
 	for (int i = 0; i < 100000 && q->sched.nactive > 0; i++) {
 		answer_what_is_given();
 		pass_time(200);
-		answer_all();
-		make_all_ready();
+		answer_each();
+		ready_all();
 	}
 	assert_int_equal(q->sched.nactive, 0);
 }
@@ -285,8 +266,8 @@ static void send_with(uint64_t id, const char *sender, int8_t priority, int nrcp
 		envelope_add(e, to);
 	}
 	arrive(e);
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 }
 
 static void who_is_served(const uint64_t *ids, int n)

@@ -53,15 +53,6 @@ static struct sharing_want *next_want(int64_t n)
 	return w;
 }
 
-static void make_all_ready(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 static void grant(struct sharing_want *w, int64_t n, int64_t from_ms, int64_t again_ms)
 {
 	w->n = n;
@@ -69,13 +60,13 @@ static void grant(struct sharing_want *w, int64_t n, int64_t from_ms, int64_t ag
 	w->again_us = again_ms * 1000;
 	post(&w->note);
 	settle();
-	make_all_ready();
+	ready_all();
 }
 
 static void pass(int64_t ms)
 {
 	pass_time(ms);
-	make_all_ready();
+	ready_all();
 }
 
 /* Each of these has a site of its own. */
@@ -87,7 +78,7 @@ static void send_as(uint64_t id, const char *sender)
 	snprintf(name, sizeof name, "%d.test", (int)id);
 	snprintf(host, sizeof host, "10 mx-%d.test 192.0.2.%d", (int)id, (int)id);
 	answer(name, host);
-	make_all_ready();
+	ready_all();
 }
 
 static void send_some(int n)
@@ -165,7 +156,7 @@ static void what_is_reserved_is_not_lost_while_its_mail_waits_for_a_place(void *
 		if (id == 1)
 			answer("dest.test", "10 mx.test 192.0.2.1");
 	}
-	make_all_ready();
+	ready_all();
 	assert_int_equal(given_at(0)->id, 1);
 	grant(want_of_all(4), 2, clock_ms, 0);
 	for (int i = 0; i < 10; i++)
@@ -213,7 +204,7 @@ static void a_reload_changes_the_rate_at_once(void **state)
 		snprintf(host, sizeof host, "10 mx-%s 192.0.2.%c", name, *name);
 		answer(name, host);
 	}
-	make_all_ready();
+	ready_all();
 	assert_int_equal(given.n, 3);
 }
 
@@ -289,7 +280,7 @@ static void no_more_is_sent_than_was_granted(void **state)
 			snprintf(host, sizeof host, "10 mx-%s 192.0.2.%d", name, *name);
 			answer(name, host);
 		}
-		make_all_ready();
+		ready_all();
 		while (told.n > 0)
 			forget(take(&told, 0));
 		assert_true(sent <= granted);

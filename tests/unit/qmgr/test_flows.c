@@ -23,25 +23,6 @@ static int below(int n)
 	return (int)(chance % (uint64_t)n);
 }
 
-static void answer_all(void)
-{
-	while (questions.n > 0) {
-		char name[40], host[60];
-		snprintf(name, sizeof name, "%s", ((struct resolve *)questions.note[0])->name);
-		snprintf(host, sizeof host, "10 mx-%s 192.0.2.1", name);
-		answer(name, host);
-	}
-}
-
-static void make_all_ready(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 /* The message is of flow f1.test for 1; its number tells it, too. */
 static uint64_t last_id;
 
@@ -51,8 +32,8 @@ static uint64_t send_as(int flow, const char *to)
 	snprintf(sender, sizeof sender, "x@f%d.test", flow);
 	uint64_t id = ++last_id * FLOWS + (uint64_t)flow;
 	arrive(mail(id, sender, to));
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 	return id;
 }
 
@@ -79,7 +60,7 @@ static struct delivery *under_way(const char *domain)
 static void answer_at(const char *domain)
 {
 	done(under_way(domain), VERDICT_SENT);
-	make_all_ready();
+	ready_all();
 	forget_what_was_told();
 }
 
@@ -276,8 +257,8 @@ static void send_list_as(int flow, const char *to, int n)
 	for (int i = 0; i < n; i++)
 		envelope_add(e, to);
 	arrive(e);
-	answer_all();
-	make_all_ready();
+	answer_each();
+	ready_all();
 }
 
 /* Slots that a list has saved are for its own flow's mail. */
@@ -329,7 +310,7 @@ static void end_what_ends(void)
 	for (int i = opened.n - 1; i >= 0; i--)
 		if (was_told_to_end(open_at(i)))
 			close_orderly(open_at(i));
-	make_all_ready();
+	ready_all();
 }
 
 static void answer_one(int i)

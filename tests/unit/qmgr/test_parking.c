@@ -114,15 +114,6 @@ static void wait_for_probe(const char *host)
 	serve();
 }
 
-static void ready_all(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 /* The connection breaks, and gives back what it carries. */
 static void breaks(struct connection_open *o)
 {

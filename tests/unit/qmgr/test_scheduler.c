@@ -374,7 +374,7 @@ static void mail_that_comes_back_from_its_connection_goes_where_its_route_leads_
 }
 
 /* All connections that were opened since. */
-static void ready_all(int before)
+static void ready_from(int before)
 {
 	assert_true(opened.n > before);
 	for (int i = before; i < opened.n; i++)
@@ -406,7 +406,7 @@ static void mail_that_waits_goes_by_the_transport_that_its_route_names_now(void 
 	int before = opened.n;
 	reload("route \"*\" { relay = { \"[r.test]:25\" } }"); /* its own is there no more */
 	answer("r.test", one_host);
-	ready_all(before);
+	ready_from(before);
 	assert_int_equal(given_at(0)->id, 2);
 }
 
@@ -441,7 +441,7 @@ static void mail_that_waits_goes_by_the_transport_that_its_provider_wants_now(vo
 	int before = opened.n;
 	reload("transport slow { destination_rate = \"1/h\" }");
 	answer("a.test", one_host);
-	ready_all(before);
+	ready_from(before);
 	assert_int_equal(given_at(0)->id, 2);
 }
 

@@ -429,15 +429,6 @@ static void also_where_that_is_found_later(void **state)
 
 static int taken[100]; /* by the number of the connection */
 
-static void make_all_ready(void)
-{
-	for (int i = 0; i < opened.n; i++)
-		if (!open_at(i)->was_ready) {
-			open_at(i)->was_ready = true;
-			ready(open_at(i), 1);
-		}
-}
-
 /* True: it was told off. */
 static bool answer_up_to(struct delivery *d, int most)
 {
@@ -446,7 +437,7 @@ static bool answer_up_to(struct delivery *d, int most)
 		tell_off(its_connection(d));
 	else
 		done(d, VERDICT_SENT);
-	make_all_ready();
+	ready_all();
 	return enough;
 }
 
@@ -466,7 +457,7 @@ static void begin_connections(int messages)
 	memset(taken, 0, sizeof taken);
 	begin("transport smtp { pace_retries = 100 site_patience = 1h }");
 	send_many(messages);
-	make_all_ready();
+	ready_all();
 }
 
 static const struct host *the_host(void)

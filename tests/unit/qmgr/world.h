@@ -283,6 +283,17 @@ static inline void answer(const char *name, const char *hosts)
 	settle();
 }
 
+/* Each name has a host of its own, all at one address. */
+static inline void answer_each(void)
+{
+	while (questions.n > 0) {
+		char name[40], host[60];
+		snprintf(name, sizeof name, "%s", ((struct resolve *)questions.note[0])->name);
+		snprintf(host, sizeof host, "10 mx-%s 192.0.2.1", name);
+		answer(name, host);
+	}
+}
+
 static inline void no_answer(const char *name, enum verdict_class class, const char *dsn)
 {
 	struct resolve *r = take_question(name);
@@ -331,6 +342,16 @@ static inline void ready(struct connection_open *o, int depth)
 {
 	post_ready(o, depth);
 	settle();
+}
+
+/* Whichever has not been. */
+static inline void ready_all(void)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (!open_at(i)->was_ready) {
+			open_at(i)->was_ready = true;
+			ready(open_at(i), 1);
+		}
 }
 
 static inline bool was_told_to_end(const struct connection_open *o)
