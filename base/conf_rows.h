@@ -5,7 +5,7 @@
  *	  conf_file	  conf_file.c	  libconfuse; texts and lines
  *	  conf_build()	  conf_build.c	  texts to values (conf_value.c), defaults, "like"
  *	  conf_aliases()  conf_aliases.c  aliases of sections
- *	  conf_provider_build() conf_provider.c  providers, of files of their own too
+ *	  conf_provider_check() conf_provider.c  providers, of files of their own too
  *	  conf_check()	  conf_check.c	  what no single value shows
  *	  conf_milter_check() conf_milter.c	  filters, and who passes them
  *	  conf_dkim_check() conf_dkim.c	  signing

@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* file_io.h - whole small files, read and written in one call.
  *
  * THREAD     Any. The calls block.

@@ -7,7 +7,7 @@
  * use, holds "key$BASE64", from which answers for unknown logins are derived.
  *
  * OWNERSHIP  user_value_fini() frees, and wipes.
- * THREAD     Any. Pure, but user_value_check() and user_value_make() take milliseconds of a
+ * THREAD     Any. Pure, but user_value_check() and those that make one take milliseconds of a
  *            processor: never in a loop that serves others.
  * ERRORS     As of the other values of tables.
  * SEE        RFC 5802 3 (the keys), 5803 (the form), 7677; crypt(5).

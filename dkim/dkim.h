@@ -3,7 +3,8 @@
  *	stages.h --> [ which sections sign? ] -- pool: hashes, signatures --> fields in front of it
  *
  *	author.h	those of the author's domain, and of our own
- *	keyring.h	keys of rows of dkim_keys
+ *	keyring.h	keys of rows of dkim_keys; key_record.h: what a key looks like in the DNS
+ *	body_hash.h	hashes of a body, in forms of canonical_body.h
  *	resign.h	of a message that passes filters again: those that had signed it
  *
  * OWNERSHIP  Nothing of its own; what it works with lies in the passage.

@@ -72,7 +72,6 @@ enum {
 	REPLICA_NODE_MAX = 64,		  /* bytes of a node's name */
 	REPLICA_TOKEN = 3 * REPLICA_NODE_MAX + 1,
 	REPLICA_ROW_MAX = 4096, /* bytes of a row in the bucket, or more than it has */
-	REPLICA_SUBJECT = REPLICA_TOKEN + 64,
 };
 
 enum replica_type {

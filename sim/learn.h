@@ -15,7 +15,7 @@
  * log does not tell is assumed: that hosts take PIPELINING, and that those which nothing was delivered
  * to are like any other.
  *
- * OWNERSHIP  learn_init() to learn_fini().
+ * OWNERSHIP  learn_scenario() makes all, and frees it.
  * THREAD     main.
  * ERRORS     In errors, as "FILE:LINE: what is wrong".
  * SEE        sluice(8), "LOG"; sluice-sim(5), "LEARNING".

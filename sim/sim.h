@@ -4,15 +4,16 @@
  *	                                   ^ clock, seed                            --> JSON, picture
  *
  *	scenario.c        the file: sections of sluice.conf, and those of scenario_table.h
- *	scenario_check.c  faults that involve several values
+ *	scenario_check.c  faults that involve several values; scenario_nodes.c: of nodes
  *	spread.c          values with weights		dice.c	 chance from a seed
  *	arrivals.c        the messages, by time		trace.c	 the same from a log of the relay
  *	event.c           a line of that log
  *	learn.c           a scenario from it: sites and domains
  *	learn_host.c      likewise, a host		learn_write.c  its text
+ *	learn_bucket.c    likewise, how much a site lets through
  *	world.c           the clock, and all loops turned by hand
- *	stage.c           one node: qmgr and, where there are several, cluster/
- *	model_spool.c     the queue; checks that nothing is lost or reported twice
+ *	stage.c           one node: qmgr and, where there are several, cluster/; staging.c: begins, takes turns, ends
+ *	model_spool.c     the queue; checks that nothing is lost or reported twice; model_inflow.c: whose mail is next
  *	model_disk.c      content without bytes; reports stored after a while
  *	model_dns.c       names
  *	model_host.c      hosts: times, limits, failures	bucket.c  what one lets through in a time
@@ -32,6 +33,7 @@
  *	sim_random.c      a scenario from a seed
  *	sweep.c           many destinations, beside Postfix and an oracle
  *	sweep_write.c     one of them from a seed	oracle.c  hosts whose state is known
+ *	sweep_buckets.c   likewise, hosts that let so much through in a time
  *	calendar.c        outages and limits of a host by time
  *
  * Only the edges are modelled: windows, selection, destination database, retry, reports and

@@ -8,6 +8,7 @@
  *	connection_post.c	what it says to qmgr
  *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
  *	connection_report.c	its result, for reports on TLS
+ *	connection_stall.c	does the host owe us something for long?
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_auth.c		AUTH; sasl_client.c: the exchange itself
@@ -21,6 +22,7 @@
  *	engine_step.c		has the host lost count?
  *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
  *	engine_answer.c		the answer to a whole message
+ *	engine_told.c		421, and what may be answered behind it
  *	engine_end.c		how it closes
  *	engine_connection.c	what the connection does: TLS, lost, too late, dropped
  *	engine_core.c		what all of these do: engine_impl.h says who calls whom

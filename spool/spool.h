@@ -41,6 +41,8 @@
  *	adoption.c            messages of another node    spare.c            segments for another life
  *	removal.c             files go, beside it         ahead.c            the next segment, beside it
  *	room.c                whether the disk takes mail         overdue.c          what was due at the end
+ *	copy_wait.c           what waits for the copy           given_back.c       of another node, given back
+ *	older_copy.c          content in another place
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_settle(), spool_stop(), spool_free(): main. spool_file_*(): whoever

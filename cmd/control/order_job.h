@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* order_job.h - what jobs of `dest` and `user` begin with, and what comes of an order for all nodes.
  *
  * OWNERSHIP  The request stays the control socket's; what is refused is finished here.

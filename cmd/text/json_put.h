@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* json_put.h - members of a JSON object, each followed by a comma; the end takes the last one's place.
  *
  * THREAD     Any.

@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* order_args.h - the words of `sluice dest`, `sluice user` and `sluice flow`: list or show, or an order on what is named.
  *
  * Both client and relay parse them; dest_args.h and user_args.h say what may be named.

@@ -1,4 +1,3 @@
-/* SPDX-License-Identifier: ISC */
 /* order_print.h - what an order of `sluice dest`, `flow` or `user` has done, with --json.
  *
  * THREAD     Any.

@@ -2,7 +2,7 @@
  *
  *	site_set_hosts() --> provider_join(): the provider that all hosts of the best preference have
  *
- *	a limit of it holds --> provider_wait(): the sites that wait for it, in line
+ *	a limit of it holds --> provider_wait_for_...(): the sites that wait for it, in line
  *	a connection of it is closed, or its rate or its pace lets the next begin --> the first in line look
  *
  * A provider may have thousands of sites. So they do not all look whenever one of them may begin: for a connection

@@ -17,7 +17,7 @@
  * OWNERSHIP  The chain is a session's, or of a message that did not come by SMTP. It may be freed at any
  *            time, also from done(): what filters still owe is not waited for.
  * THREAD     The loop's.
- * STATES     Of each filter: enum filter_state. Only filter_move() changes it.
+ * STATES     Of each filter: enum filter_state. Only milter_filter_move() changes it.
  * ERRORS     A filter's are its default_action's, as a verdict. The machine's: verdict.error.
  * SEE        POSTFIX MILTER_README; Sendmail's libmilter, "Control flow".
  */

@@ -2,7 +2,7 @@
  *
  *	seed --> kind (how many machines, which faults are about) + acts --> play --> the sentence that is broken
  *	                                                  ^
- *	                                                  +-- history_shorten() leaves out what it does not take
+ *	                                                  +-- the shortener leaves out what it does not take
  *
  * At the end what was broken is whole again: servers answer, machines that are not gone for good are on, there is room.
  * Then all mail must leave, each node must take mail, no claim is left, and each ends within its grace.

@@ -2,7 +2,7 @@
  *
  *	world_open()    a start; the operator asks at once for all there is, so that the promises are told
  *	world_step()    one thing happens, by chance
- *	world_end()     a stop, or a death
+ *	world_stop(), world_kill()
  *	world_audit()   a start, a look at everything, all of it handed to qmgr
  *
  * OWNERSHIP  world_init() takes disk; world_fini() frees it.
