@@ -415,7 +415,7 @@ static void check_policy(struct check *c, char *const *policy, int line)
 static void check_helo(struct check *c, char **helo, int line)
 {
 	conf_value_keep_name(helo);
-	if (**helo && !mailaddr_domain_valid(*helo, false))
+	if (**helo && !mailaddr_domain_valid(*helo))
 		FAULT(c, helo, -1, line,
 		      "helo \"%s\" is not the name of a host, nor an address literal like "
 		      "[192.0.2.1]",

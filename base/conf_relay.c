@@ -33,7 +33,7 @@ bool conf_title_good(const char *title)
 
 static bool is_domain(const char *text)
 {
-	return text[0] == '[' ? mailaddr_domain_valid(text, false) : conf_host_good(text);
+	return text[0] == '[' ? mailaddr_domain_valid(text) : conf_host_good(text);
 }
 
 bool conf_pattern_good(const char *p)

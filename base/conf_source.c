@@ -107,7 +107,7 @@ static void check_source(struct check *c, struct conf_source *s)
 	if (s->address.n == 0)
 		FAULT(c, s, -1, s->line, "source \"%s\" has no address", s->title);
 	conf_value_keep_name(&s->helo);
-	if (*s->helo && !mailaddr_domain_valid(s->helo, false))
+	if (*s->helo && !mailaddr_domain_valid(s->helo))
 		FAULT(c, &s->helo, -1, s->line,
 		      "helo \"%s\" is not the name of a host, nor an address literal like "
 		      "[192.0.2.1]",

@@ -93,9 +93,9 @@ unsigned fact_merge(struct fact *known, const struct fact *heard)
 	return changed;
 }
 
-struct fact *fact_copy(const struct fact *f, unsigned parts, enum fact_note type)
+struct fact *fact_copy(const struct fact *f, unsigned parts)
 {
-	struct fact *copy = fact_new(type, f->key);
+	struct fact *copy = fact_new(FACT_SEEN, f->key);
 	copy->doubts = f->doubts;
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
 		if (parts & 1U << i && f->part[i].text)

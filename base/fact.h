@@ -81,7 +81,7 @@ int64_t fact_stamp(int64_t known, int64_t now_ms);
 unsigned fact_merge(struct fact *known, const struct fact *heard);
 /* Take over the parts that are newer: a bit for each, 1 << enum fact_which. */
 
-struct fact *fact_copy(const struct fact *, unsigned parts, enum fact_note);
+struct fact *fact_copy(const struct fact *, unsigned parts); /* FACT_SEEN */
 
 const char *fact_part_name(enum fact_which);
 

@@ -297,9 +297,9 @@ const char *mailaddr_domain(const char *address)
 	return at && (!quote || quote < at) ? at + 1 : "";
 }
 
-bool mailaddr_domain_valid(const char *text, bool utf8_allowed)
+bool mailaddr_domain_valid(const char *text)
 {
-	struct cursor c = {.at = text, .end = text + strlen(text), .utf8_allowed = utf8_allowed};
+	struct cursor c = {.at = text, .end = text + strlen(text)};
 	size_t len;
 	return parse_domain(&c, &len, true) && c.at == c.end;
 }

@@ -47,8 +47,8 @@ const char *mailaddr_kept(const char *text, struct mailaddr *);
 const char *mailaddr_domain(const char *address);
 /* The domain of an address as kept: behind the last '@' outside quotes; "" when there is none. */
 
-bool mailaddr_domain_valid(const char *domain, bool utf8_allowed);
-/* A host or domain name, or an address literal, as in EHLO. */
+bool mailaddr_domain_valid(const char *domain);
+/* A host or domain name in ASCII, or an address literal, as in EHLO. */
 
 bool xtext_decode(const char *text, size_t len, char *to, size_t size);
 /* False: bad syntax, too long, or anything but printable ASCII in the result. */

@@ -207,7 +207,7 @@ static const char *check_helo_access(const void *context, const char *key, const
 				     struct buf *why)
 {
 	(void)context;
-	const char *bad = mailaddr_domain_valid(key, false) ? NULL : check_name(key, value, why);
+	const char *bad = mailaddr_domain_valid(key) ? NULL : check_name(key, value, why);
 	return bad ? bad : check_action(value, false, why);
 }
 

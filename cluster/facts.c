@@ -212,7 +212,7 @@ static bool write_fact(struct facts *f, const struct fact *fact)
 		arg[n++] = stamp[i];
 		arg[n++] = p->text;
 	}
-	bool sent = link_eval(f->link, &f->write, on_written, f, 2, n, arg, NULL);
+	bool sent = link_eval(f->link, &f->write, on_written, f, 2, n, arg);
 	free(hash);
 	free(probe);
 	return sent;

@@ -594,7 +594,7 @@ static void put_bulk(struct buf *to, const char *data, size_t len)
 }
 
 bool link_eval(struct link *l, const struct link_script *script, link_answered *answered,
-	       void *owner, int nkeys, int n, const char *const arg[], const size_t len[])
+	       void *owner, int nkeys, int n, const char *const arg[])
 {
 	struct awaited *a = add_awaited(l, answered, owner);
 	char keys[12];
@@ -606,7 +606,7 @@ bool link_eval(struct link *l, const struct link_script *script, link_answered *
 	snprintf(keys, sizeof keys, "%d", nkeys);
 	put_bulk(&a->rest, keys, strlen(keys));
 	for (int i = 0; i < n; i++)
-		put_bulk(&a->rest, arg[i], len ? len[i] : strlen(arg[i]));
+		put_bulk(&a->rest, arg[i], strlen(arg[i]));
 	put_script(l, a, "EVALSHA", script->sha);
 	return true;
 }

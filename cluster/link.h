@@ -112,7 +112,7 @@ struct link_script {
 void link_script_init(struct link_script *, const char *text); /* text stays */
 
 bool link_eval(struct link *, const struct link_script *, link_answered *, void *owner, int nkeys,
-	       int n, const char *const arg[], const size_t len[]);
+	       int n, const char *const arg[]);
 /* EVALSHA with n arguments, of which the first nkeys are keys; EVAL where Redis does not know it yet. The script
  * stays until the answer. */
 

@@ -150,7 +150,7 @@ static bool send_beat(struct nodes *n)
 	node_text_put(&text, &n->self);
 	buf_printf(&text, "\trun=%s", n->run);
 	const char *arg[] = {n->key, n->self.name, buf_cstr(&text)};
-	bool sent = link_eval(n->link, &n->beat, on_beat, n, 1, 3, arg, NULL);
+	bool sent = link_eval(n->link, &n->beat, on_beat, n, 1, 3, arg);
 	buf_fini(&text);
 	return sent;
 }
@@ -254,7 +254,7 @@ static void on_look(void *owner, const redisReply *reply)
 static bool ask_who_is_there(struct nodes *n, link_answered *answered, void *owner)
 {
 	const char *arg[] = {n->key, "1000", FORGET_MS};
-	return link_eval(n->link, &n->look, answered, owner, 1, 3, arg, NULL);
+	return link_eval(n->link, &n->look, answered, owner, 1, 3, arg);
 }
 
 struct look {

@@ -350,7 +350,7 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	char *now = mem_printf("%" PRId64, date_ms());
 	const char *arg[] = {o->key, id,   o->channel, field, order_word(order->verb),
 			     from,   most, mark,       now};
-	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg, NULL))
+	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg))
 		finish_order(order, "Redis is away");
 	free(now);
 	free(from);

@@ -96,7 +96,7 @@ static bool send_ask(struct reserve_row *r, const struct reserve_ask *ask)
 		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
 	const char *arg[] = {key, link_since(s->link), n[0], n[1], n[2], n[3], n[4], n[5], n[6],
 			     n[7]};
-	bool sent = link_eval(s->link, &s->reserve_script, on_answer, r, 2, 10, arg, NULL);
+	bool sent = link_eval(s->link, &s->reserve_script, on_answer, r, 2, 10, arg);
 	free(key);
 	return sent;
 }

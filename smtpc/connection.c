@@ -254,7 +254,7 @@ static void begin_plain(struct connection *c)
 	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
 	metrics_add(METRIC_tls_client_broken, 1);
 	connection_report(c, TLS_RESULT_FAILED, c->engine.why ? c->engine.why->text : NULL);
-	connection_log_tls(c, TLS_VERIFIED_NONE, c->engine.why ? c->engine.why->text : "broken");
+	connection_log_unverified(c, c->engine.why ? c->engine.why->text : "broken");
 	connection_post_done(c);
 	connection_forget_session(c);
 	c->plain = true;

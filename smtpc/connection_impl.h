@@ -109,7 +109,7 @@ void connection_report_shaken(const struct connection *, enum tls_verified, cons
 void connection_failed_test(const struct connection *, const char *reason);
 /* Where MTA-STS is only tested, say that it would not have been content. */
 
-void connection_log_tls(const struct connection *, enum tls_verified, const char *reason);
+void connection_log_unverified(const struct connection *, const char *reason);
 void connection_forget_session(struct connection *);
 
 #endif

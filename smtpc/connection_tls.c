@@ -182,9 +182,9 @@ static void log_tls(const struct connection *c, enum tls_verified verified, cons
 		  tls_verified_word(verified), "tlsa", record, "reason", reason, NULL);
 }
 
-void connection_log_tls(const struct connection *c, enum tls_verified verified, const char *reason)
+void connection_log_unverified(const struct connection *c, const char *reason)
 {
-	log_tls(c, verified, NULL, reason);
+	log_tls(c, TLS_VERIFIED_NONE, NULL, reason);
 }
 
 void connection_failed_test(const struct connection *c, const char *reason)
@@ -192,8 +192,7 @@ void connection_failed_test(const struct connection *c, const char *reason)
 	if (!tls_policy_sts(c->tls) || tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY)
 		return;
 	metrics_add(METRIC_sts_testing_failed, 1);
-	connection_log_tls(c, TLS_VERIFIED_NONE,
-			   log_text("MTA-STS, which is only tested: %s", reason));
+	connection_log_unverified(c, log_text("MTA-STS, which is only tested: %s", reason));
 }
 
 /* Of one whose certificate is asked about. untold: why it would not have done, where nobody insists. */
@@ -253,7 +252,7 @@ void connection_lacks_tls(const struct connection *c)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);
 	connection_report(c, missing ? TLS_RESULT_NO_STARTTLS : TLS_RESULT_FAILED, why->text);
-	connection_log_tls(c, TLS_VERIFIED_NONE, why->text);
+	connection_log_unverified(c, why->text);
 }
 
 int connection_new_session(SSL *ssl, SSL_SESSION *session)

@@ -18,7 +18,7 @@
 
 static bool take_name(struct session *s, const char *name, bool esmtp)
 {
-	if (!mailaddr_domain_valid(name, false)) {
+	if (!mailaddr_domain_valid(name)) {
 		session_refuse(s, RESPONSE_BAD_NAME, NULL);
 		return false;
 	}

@@ -40,8 +40,7 @@ static bool has_user(const struct conf *conf)
 static void say_conditions(const struct conf *conf)
 {
 	struct buf stats = {0};
-	char *words[] = {"stats", NULL};
-	bool said = client_try_into(conf->spool, 1, words, &stats);
+	bool said = client_try_into(conf->spool, "stats", &stats);
 	const char *line = said ? buf_cstr(&stats) : "";
 	for (size_t len; *line; line += len + (line[len] == '\n')) {
 		len = strcspn(line, "\n");

@@ -51,16 +51,15 @@ static struct told told_of(const struct trace_item *m, const struct trace_item *
 	return t;
 }
 
-/* The value of a key in the first line of the message itself that has it. */
-static bool put_first(struct buf *to, const struct trace_item *m, const char *event,
-		      const char *key)
+/* The value of a key in the line in which the message itself was queued. */
+static bool put_queued(struct buf *to, const struct trace_item *m, const char *key)
 {
 	struct log_line l;
 	for (int i = 0; i < m->lines.n; i++) {
 		uint64_t id;
 		char text[IDENT_TEXT] = "";
 		const struct log_field *f, *of;
-		if (!read_again(&m->lines.of[i], &l) || (event && !log_line_is(&l, event)) ||
+		if (!read_again(&m->lines.of[i], &l) || !log_line_is(&l, "queued") ||
 		    !(f = log_line_find(&l, key)) || !(of = log_line_find(&l, "id")))
 			continue;
 		memcpy(text, of->text, of->len < sizeof text ? of->len : sizeof text - 1);
@@ -77,10 +76,10 @@ static void put_head(struct buf *to, const struct trace_item *m)
 	char id[IDENT_TEXT];
 	struct buf value = {0};
 	buf_puts(to, ident_text(m->number, id));
-	if (put_first(&value, m, "queued", "from"))
+	if (put_queued(&value, m, "from"))
 		buf_printf(to, "  from <%s>", buf_cstr(&value));
 	buf_clear(&value);
-	if (put_first(&value, m, "queued", "message_id"))
+	if (put_queued(&value, m, "message_id"))
 		buf_printf(to, "  message-id %s", buf_cstr(&value));
 	buf_puts(to, "\n");
 	buf_fini(&value);
@@ -148,7 +147,7 @@ static void put_json(struct buf *to, const struct trace_item *m, const struct to
 	json_put_text(to, "id", ident_text(m->number, id));
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		buf_clear(&value);
-		bool has = put_first(&value, m, "queued", keys[i]);
+		bool has = put_queued(&value, m, keys[i]);
 		json_put_text(to, keys[i], has ? buf_cstr(&value) : NULL);
 	}
 	put_events_json(to, t, now);

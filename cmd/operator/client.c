@@ -218,11 +218,11 @@ int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 	return ask_relay(spool, argc, argv, &(struct answer){.into = to});
 }
 
-bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
+bool client_try_into(const char *spool, char *word, struct buf *to)
 {
 	int fd = control_path_connect(spool);
 	const struct answer a = {.quiet = true, .into = to};
-	return fd >= 0 && ask_at(fd, spool, argc, argv, &a) == STATUS_DONE;
+	return fd >= 0 && ask_at(fd, spool, 1, &word, &a) == STATUS_DONE;
 }
 
 bool client_wait(const char *spool, int most_ms)

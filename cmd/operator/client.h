@@ -31,8 +31,8 @@ int client_ask_queue_into(struct conf *, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer, and what is for standard error
  * is dropped. */
 
-bool client_try_into(const char *spool, int argc, char **argv, struct buf *to);
-/* As client_ask_into(), but nothing is told where no relay answers, or it has something to complain of. */
+bool client_try_into(const char *spool, char *word, struct buf *to);
+/* As client_ask_into() with one word, but nothing is told where no relay answers, or it has something to complain of. */
 
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer. */

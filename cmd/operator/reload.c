@@ -19,11 +19,10 @@ static const struct option longs[] = {OPTIONS_COMMON};
 /* Where the file says still where the relay is. */
 static void have_log_reopened(const struct options *o)
 {
-	char *words[] = {"reopen", NULL};
 	struct buf unused = {0};
 	struct conf *conf = conf_read_to_ask(o->conf_file, &unused);
 	if (conf)
-		client_try_into(conf->spool, 1, words, &unused);
+		client_try_into(conf->spool, "reopen", &unused);
 	conf_unref(conf);
 	buf_fini(&unused);
 }

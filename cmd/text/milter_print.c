@@ -49,12 +49,12 @@ static void put_time(struct buf *to, int64_t us)
 		moment_put_span(to, us / 1000);
 }
 
-static void put_cell(struct buf *to, int width, const struct milter_row *r, int64_t us)
+static void put_cell(struct buf *to, const struct milter_row *r, int64_t us)
 {
 	struct buf text = {0};
 	if (r->health.answers > 0)
 		put_time(&text, us);
-	buf_printf(to, " %*s", width, buf_len(&text) > 0 ? buf_cstr(&text) : "-");
+	buf_printf(to, " %8s", buf_len(&text) > 0 ? buf_cstr(&text) : "-");
 	buf_fini(&text);
 }
 
@@ -75,8 +75,8 @@ void milter_print_list(struct buf *to, const struct milter_row *row, int n)
 			   width, r->filter->title, state_word(r), count_answers(r, NULL),
 			   count_answers(r, "reject"), count_answers(r, "tempfail"),
 			   count_answers(r, "discard"), sum_cells(FAMILY_milter_failures, r, NULL));
-		put_cell(to, 8, r, mean_us(r));
-		put_cell(to, 8, r, r->health.longest_us);
+		put_cell(to, r, mean_us(r));
+		put_cell(to, r, r->health.longest_us);
 		buf_printf(to, "  %-10s  %s\n", conf_milter_action(r->filter->default_action),
 			   r->filter->address);
 	}

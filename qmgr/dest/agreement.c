@@ -20,10 +20,10 @@ static bool may_speak_of_host(const struct verdict *v)
 	return of_content && (r == REASON_OTHER || r == REASON_PROTOCOL);
 }
 
-static bool has_enough_different(const unsigned *of, int n)
+static bool has_enough_different(const unsigned of[AGREEMENT_OF])
 {
 	int found = 0;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < AGREEMENT_OF; i++) {
 		bool first = true;
 		for (int k = 0; k < i; k++)
 			first &= of[k] != of[i];
@@ -41,6 +41,6 @@ bool agreement_refused(struct agreement *a, const char *sender, const char *reci
 	a->sender[at] = (unsigned)keyed_hash(sender, strlen(sender));
 	a->recipient[at] = (unsigned)keyed_hash(recipient, strlen(recipient));
 	a->n = a->n + 1 < 2 * AGREEMENT_OF ? a->n + 1 : a->n + 1 - AGREEMENT_OF;
-	return a->n >= AGREEMENT_OF && has_enough_different(a->sender, AGREEMENT_OF) &&
-	       has_enough_different(a->recipient, AGREEMENT_OF);
+	return a->n >= AGREEMENT_OF && has_enough_different(a->sender) &&
+	       has_enough_different(a->recipient);
 }

@@ -133,7 +133,7 @@ static void tell_changes(struct destdb *db, struct host *h)
 	if (!changed && p->doubts == h->doubts)
 		return;
 	p->doubts = h->doubts;
-	struct fact *seen = fact_copy(known_fact(h), changed, FACT_SEEN);
+	struct fact *seen = fact_copy(known_fact(h), changed);
 	seen->doubts = h->doubts;
 	post_to_cluster(db, &seen->note);
 }
@@ -230,7 +230,7 @@ void pooling_tell_all(struct destdb *db)
 		if (!own && h->doubts == 0)
 			continue;
 		distrust_stamps(h->pooling.fact);
-		struct fact *all = fact_copy(h->pooling.fact, own, FACT_SEEN);
+		struct fact *all = fact_copy(h->pooling.fact, own);
 		all->doubts = h->doubts;
 		post_to_cluster(db, &all->note);
 	}

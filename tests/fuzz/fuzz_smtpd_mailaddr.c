@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size - 1] = '\0';
 	const char *at = text;
 	xtext_decode(text, strlen(text), decoded, sizeof decoded);
-	mailaddr_domain_valid(text, utf8);
+	mailaddr_domain_valid(text);
 	if (mailaddr_path(&at, utf8, &a) == MAILADDR_OK) {
 		size_t len = strlen(a.text);
 		assert(at > text && at[-1] == '>' && len < sizeof a.text && a.at <= len);

@@ -132,7 +132,7 @@ static void what_makes_no_sense_is_no_part(void **state)
 static void a_copy_has_the_parts_that_were_asked_for(void **state)
 {
 	struct fact *f = one_of("a", 1, 2);
-	struct fact *copy = fact_copy(f, 1U << FACT_SPEED | 1U << FACT_PLAIN, FACT_SEEN);
+	struct fact *copy = fact_copy(f, 1U << FACT_SPEED | 1U << FACT_PLAIN);
 	(void)state;
 	assert_int_equal(copy->note.type, FACT_SEEN);
 	assert_null(copy->part[FACT_HEALTH].text);

@@ -162,11 +162,11 @@ static void a_script_that_redis_does_not_know_is_sent_whole(void **state)
 	(void)state;
 	link_script_init(&s, "return redis.call('INCRBY', KEYS[1], ARGV[1])");
 	for (int i = 0; i < 2; i++)
-		assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg, NULL));
+		assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg));
 	UNTIL(seen.answers == 2);
 	assert_int_equal(seen.number, 10);
 	assert_true(ask("SCRIPT", "FLUSH", NULL));
-	assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg, NULL));
+	assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg));
 	UNTIL(seen.answers == 4);
 	assert_int_equal(seen.number, 15);
 }
