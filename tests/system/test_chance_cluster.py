@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""As test_chance, of a cluster: whatever becomes of its machines, what had its 250 arrives, is returned, or was deleted."""
+"""As test_chance, of a cluster: whatever becomes of its machines, what had its 250 arrives, is returned, or was deleted.
+
+One history takes a minute or two: they are played where CHANCE_ROUNDS says how many.
+"""
 
 import datetime
 import os
@@ -9,7 +12,7 @@ import pytest
 from lab.chance_cluster import ChanceCluster
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(300)]
-ROUNDS = int(os.environ.get("CHANCE_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("CHANCE_ROUNDS", "0"))
 FIRST = int(os.environ.get("CHANCE_SEED", datetime.date.today().toordinal()))
 
 
@@ -21,4 +24,3 @@ def test_what_a_cluster_promised_is_kept(lab, seed):
     faults = history.faults()
     assert not faults, "\n".join([f"seed {seed}: {len(history.promised)} promised", *faults[:20], *history.told_of(faults[:5]), *history.story])
     assert history.promised
-    print("STAT", seed, len(history.promised), sum(len(r.events("node", state="adopted")) for r in history.relays), sum(len(r.events("recovered")) for r in history.relays), len(history.kills))

@@ -74,12 +74,12 @@ SILENT = (
 WAITED = ("greeting", "helo", "starttls", "mail", "rcpt", "data_init", "data_block", "data_done", "rset", "quit")
 LIMITS = (
     ("connection_limit", (None, 1, 3)),
-    ("greeting_limit", (None, 1, 3)),
     ("messages_per_connection", (None, 1, 4)),
     ("limit_reply", ("421 4.7.0 enough for one connection", "450 4.7.0 enough for one connection", "421 4.7.1 too many messages, slow down")),
     ("size", (None, None, 200000)),
     ("latency", (0.0, 0.0, 0.03)),
 )
+SILENT_LIMITS = (("greeting_limit", (None, 1, 3)),)
 UNEVEN = 4  # doublings: so much more often than others some acts come in every other history
 FEW = 4  # moods of hosts, settings, in those
 # What each domain's host can do, and a filter does.
@@ -148,6 +148,7 @@ class Chance:
         self._uneven = random.Random(f"{seed} uneven") if self.random.random() < 0.5 else None
         waited = self.random.choice((None, "1s", "7s"))
         self._timeouts = {f"{stage}_timeout": waited for stage in WAITED} if waited else {}
+        self._limits = LIMITS + SILENT_LIMITS if waited else LIMITS
         self._moods, self._settings = self._some(MOODS + SILENT if waited else MOODS), self._some(SETTINGS)
         self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
         self.secure = self.random.choice((None, None, *(domain for domain in DOMAINS if domain != self.store)))  # nothing in clear
@@ -316,7 +317,7 @@ class Chance:
         host.behaviour.rules = [UNKNOWN, *(Rule(**{name: getattr(rule, name) for name in rule.__dataclass_fields__}) for rule in mood)]
 
     def _change_limit(self):
-        host, (name, values) = self.random.choice(self.hosts[self.random.choice(DOMAINS)]), self.random.choice(LIMITS)
+        host, (name, values) = self.random.choice(self.hosts[self.random.choice(DOMAINS)]), self.random.choice(self._limits)
         value = self.random.choice(values)
         self._note(host.port, name, value)
         setattr(host.behaviour, name, value)
@@ -402,7 +403,7 @@ class Chance:
         """Let all be well, and wait until nothing is left in the queue."""
         for host in self.all_hosts():
             host.behaviour.rules = [UNKNOWN]
-            for name, values in LIMITS:
+            for name, values in self._limits:
                 setattr(host.behaviour, name, values[0])
         if self.filter:
             self.filter.behave()

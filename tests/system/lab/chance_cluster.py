@@ -7,6 +7,7 @@ be silent, and so do the servers of NATS and Redis. What was answered with 250 i
 
 import contextlib
 import json
+import re
 import shutil
 import signal
 import time
@@ -54,6 +55,19 @@ class ChanceCluster(Chance):
                 (self._end_node, 1), (self._burn_node, 1), (self._start_nodes, 3), (self._freeze_long, 1), (self._drain_node, 1), (self._adopt_node, 1),
                 (self._end_server, 1), (self._start_servers, 2), (self._freeze_redis, 1), (self._end_redis, 1))
 
+    def _reload(self):
+        for relay in self.relays:
+            relay.write_config()
+            self._insist(relay, "reload")
+
+    def _replace(self):
+        self._insist(self.relay, "restart")
+
+    @staticmethod
+    def _insist(relay, word):
+        """Have it done by one that may be about to begin anew, as its queue is another's, or to end, drained."""
+        wait_until(lambda: not relay.running() or relay.command(word).returncode == 0, 60, f"{word} to be done")
+
     def _end(self, relay):
         self.kills.append(time.monotonic())
         relay.kill()
@@ -70,7 +84,9 @@ class ChanceCluster(Chance):
             self._end(relay)
 
     def _burn_node(self):
-        if relay := self._one_to_end():
+        """Where all have lost their folders and none has an epoch, they wait for each other until an operator starts another: so they are not to."""
+        if all(relay.running() and self._is_up(relay) for relay in self.relays):
+            relay = self.random.choice(self.relays)
             self._note(relay.spool)
             self._end(relay)
             shutil.rmtree(relay.spool)
@@ -79,6 +95,8 @@ class ChanceCluster(Chance):
         self._start_servers()
         for relay in self.relays:
             if not relay.running():
+                if relay.process:
+                    relay.wait_ended()  # drained
                 relay.start()
 
     def _freeze_long(self):
@@ -131,8 +149,13 @@ class ChanceCluster(Chance):
         try:
             wait_until(lambda: all(self._is_up(relay) for relay in self.relays), 90, "all nodes to take mail")
         except AssertionError as late:
-            raise AssertionError("\n".join([str(late), f"NATS is ready: {self._nats.ready()}", self._nats.report(), *self.story])) from late
+            raise AssertionError("\n".join([str(late), f"NATS is ready: {self._nats.ready()}", *map(self._told_by, self.relays), *self.story])) from late
         super().settle()
+
+    @staticmethod
+    def _told_by(relay):
+        lines = [line for line in relay.log_text().splitlines() if re.search(" (node|replica|condition|ready|restart|error|damage) ", line)]
+        return "\n".join([relay.spool, relay.command("node", "list").stdout, *lines])
 
     @staticmethod
     def _is_up(relay):
