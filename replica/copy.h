@@ -70,7 +70,7 @@ void copies_init(struct copies *);
 void copies_fini(struct copies *);
 
 struct copy *copies_add(struct copies *, struct copy_key, enum copy_class); /* none has that key */
-struct copy *copies_find(struct copies *, uint64_t of, bool large); /* or NULL */
+struct copy *copies_find(struct copies *, uint64_t of, bool large);	    /* or NULL */
 void copies_remove(struct copies *, struct copy *);
 
 void copy_is(struct copies *, struct copy *, uint64_t end, uint64_t sent, uint64_t acked);

@@ -52,9 +52,9 @@ void orders_fini(struct orders *);
 struct order *orders_add(struct orders *, enum order_kind, struct copy_key);
 /* Where it belongs; its bytes are empty. A checkpoint replaces the one that waits. */
 
-struct order *orders_gone(const struct orders *, struct copy_key); /* that file is to be purged; or NULL */
-void orders_forget_gone(struct orders *, struct order *); /* it is not, and that has not begun */
-void orders_forget_marks(struct orders *, struct copy_key); /* that file is going */
+struct order *orders_gone(const struct orders *, struct copy_key); /* to purge that file; or NULL */
+void orders_forget_gone(struct orders *, struct order *);	   /* which has not begun */
+void orders_forget_marks(struct orders *, struct copy_key);	   /* that file is going */
 void orders_forget_numbers(struct orders *); /* the stream is another, in which they mean nothing */
 
 struct order *orders_first(const struct orders *); /* or NULL */

@@ -76,9 +76,9 @@ enum fault {
 };
 
 static const char *const fault_names[FAULTS] = {
-	"kill",	 "die",	   "doom",   "power", "pause",	   "backup", "empty", "gone",
-	"tail",	 "bucket", "full",   "cut",   "away",	   "slow",   "clock", "order",
-	"drain", "retire", "repair", "list",  "unchecked", "room",   "read",  "sync",  "hold"};
+	"kill",	  "die",  "doom",      "power", "pause", "backup", "empty", "gone",  "tail",
+	"bucket", "full", "cut",       "away",	"slow",	 "clock",  "order", "drain", "retire",
+	"repair", "list", "unchecked", "room",	"read",	 "sync",   "hold"};
 
 bool history_loud;
 
