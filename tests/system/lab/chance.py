@@ -405,8 +405,6 @@ class Chance:
             host.behaviour.rules = [UNKNOWN]
             for name, values in self._limits:
                 setattr(host.behaviour, name, values[0])
-        if self.filter:
-            self.filter.behave()
         self._calm()
         for relay in self.relays:
             self._let_go(relay)
@@ -418,6 +416,8 @@ class Chance:
             raise AssertionError("\n".join([str(late), *shown])) from late
 
     def _calm(self):
+        if self.filter:
+            self.filter.behave()
         for config in (relay.config for relay in self.relays):
             for name in (name for kind, name, _ in SETTINGS if kind == "settings"):
                 config.settings.pop(name, None)
