@@ -143,7 +143,8 @@ def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
             client.greet()
             client.command("MAIL FROM:<a@sender.test>", 452)
         on = relay.wait_event("condition", name="nats_away", state="on")
-        assert "452" in on["effect"] and "\naccepting no\ncondition nats_away, for " in relay.command("stats").stdout
+        stats = relay.command("stats").stdout
+        assert "452" in on["effect"] and "\naccepting no\n" in stats and "\ncondition nats_away, for " in stats
         assert ids_of(relay) == before
         sink.behaviour.rules.clear()
         relay.command("queue", "flush", "--all")
