@@ -120,8 +120,9 @@ class ChanceCluster(Chance):
         self.relay.command("node", "adopt", name)
 
     def _end_server(self):
+        """One at a time: NATS answers for what is kept by most of its servers, and they keep some in memory only."""
         server = self.random.choice(self._nats.servers)
-        if server.process.running():
+        if all(one.process.running() for one in self._nats.servers):
             self._note(server.name)
             server.kill()
 
@@ -152,9 +153,13 @@ class ChanceCluster(Chance):
             raise AssertionError("\n".join([str(late), f"NATS is ready: {self._nats.ready()}", *map(self._told_by, self.relays), *self.story])) from late
         super().settle()
 
+    def told_of(self, faults):
+        """Return also what became of the nodes and of NATS."""
+        return [*super().told_of(faults), *map(self._told_by, self.relays), self._nats.report()]
+
     @staticmethod
     def _told_by(relay):
-        lines = [line for line in relay.log_text().splitlines() if re.search(" (node|replica|condition|ready|restart|error|damage) ", line)]
+        lines = [line for line in relay.log_text().splitlines() if re.search(" (node|replica|adopted|recover|condition|ready|restart|error|damage) ", line)]
         return "\n".join([relay.spool, relay.command("node", "list").stdout, *lines])
 
     @staticmethod
