@@ -105,9 +105,10 @@ void copy_gone(struct copies *c, struct copy *f)
 	copy_is(c, f, 0, 0, 0);
 }
 
-void copy_wait(struct copies *c, struct copy *f, bool purging)
+void copy_purged(struct copies *c, struct copy *f)
 {
-	f->purging = purging;
+	assert(f->purging && f->sent == 0);
+	f->purging = false;
 	copy_is(c, f, f->end, f->sent, f->acked);
 }
 

@@ -81,8 +81,7 @@ void copy_cut(struct copies *, struct copy *, uint64_t at);
 
 void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
 
-void copy_wait(struct copies *, struct copy *, bool purging);
-/* For the purge of what had its name before, or for that no more. */
+void copy_purged(struct copies *, struct copy *); /* what had its name before: it may be sent */
 
 void copies_rush(struct copies *);
 /* The log as it is now comes in from its newest file to its oldest: it says that something is withdrawn whose content never came. */

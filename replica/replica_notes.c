@@ -310,7 +310,7 @@ static void hear_purged(struct replica *r, const struct nats_link_note *n)
 	bool next_waits = f && f->purging;
 	o->under_way = false;
 	if (next_waits)
-		copy_wait(&r->copies, f, false);
+		copy_purged(&r->copies, f);
 	if (*n->error)
 		replica_failed(r, n->error);
 	if (*n->error && !next_waits)
