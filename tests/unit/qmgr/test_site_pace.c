@@ -296,14 +296,20 @@ static void where_another_host_serves_it_is_that_hosts_failure(void **state)
 	assert_int_equal(h->failures, 1);
 }
 
-/* The best of two by preference says "try later" to all: the other has the mail, and goes on having it when the best is looked at. */
-static void where_one_takes_nothing_the_others_are_asked(void **state)
+/* Three messages. */
+static void send_to_best_of_two(void)
 {
-	(void)state;
 	begin("transport smtp { initial_destination_concurrency = 1 }");
 	for (uint64_t id = 1; id <= 3; id++)
 		send_mail(id, "x@a.test");
 	answer("a.test", "10 a.test 192.0.2.1, 20 b.test 192.0.2.2");
+}
+
+/* The best of two by preference says "try later" to all: the other has the mail, and goes on having it when the best is looked at. */
+static void where_one_takes_nothing_the_others_are_asked(void **state)
+{
+	(void)state;
+	send_to_best_of_two();
 	struct connection_open *o = open_to("a.test");
 	struct host *best = ((struct conn *)o->owner)->host;
 	const struct site *s = ((struct conn *)o->owner)->site;
@@ -336,10 +342,7 @@ static void where_one_takes_nothing_the_others_are_asked(void **state)
 static void where_the_one_that_is_asked_hangs_another_is_asked(void **state)
 {
 	(void)state;
-	begin("transport smtp { initial_destination_concurrency = 1 }");
-	for (uint64_t id = 1; id <= 3; id++)
-		send_mail(id, "x@a.test");
-	answer("a.test", "10 a.test 192.0.2.1, 20 b.test 192.0.2.2");
+	send_to_best_of_two();
 	struct connection_open *o = open_to("a.test");
 	ready(o, 1);
 	refuse(given_at(0), VERDICT_AT_MAIL, 451, "4.7.1", "try later");
