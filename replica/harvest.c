@@ -48,6 +48,14 @@ static bool failed_here(struct buf *error, const char *what)
 	return false;
 }
 
+/* What was read of a stream, and where it is kept. */
+struct reading {
+	int file;
+	uint64_t at;	   /* bytes there */
+	uint64_t last;	   /* the highest sequence number */
+	uint64_t messages; /* spares among them */
+};
+
 /* A spare only keeps room. */
 static bool is_spare(const natsMsg *m)
 {
@@ -55,15 +63,35 @@ static bool is_spare(const natsMsg *m)
 	return dot && strcmp(dot, REPLICA_SPARE_END) == 0;
 }
 
-static bool keep_messages(natsMsgList *list, int file, uint64_t *at)
+/* 0: the library does not know. */
+static uint64_t sequence_of(natsMsg *m)
+{
+	jsMsgMetaData *is = NULL;
+	uint64_t sequence = natsMsg_GetMetaData(&is, m) == NATS_OK ? is->Sequence.Stream : 0;
+	jsMsgMetaData_Destroy(is);
+	return sequence;
+}
+
+/* What was handed out before counts once: another server, which hands them out when that one has died, begins behind what was
+ * acknowledged as far as it knows. */
+static bool keep_message(struct reading *r, natsMsg *m)
+{
+	uint64_t sequence = sequence_of(m);
+	if (sequence <= r->last)
+		return true;
+	r->last = sequence;
+	r->messages++;
+	return is_spare(m) ||
+	       rebuild_keep(r->file, &r->at, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
+}
+
+static bool keep_messages(struct reading *r, natsMsgList *list)
 {
 	bool ok = true;
 	for (int i = 0; ok && i < list->Count; i++) {
-		natsMsg *m = list->Msgs[i];
-		ok = is_spare(m) ||
-		     rebuild_keep(file, at, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
+		ok = keep_message(r, list->Msgs[i]);
 		if (ok && i == list->Count - 1)
-			natsMsg_Ack(m, NULL);
+			natsMsg_Ack(list->Msgs[i], NULL);
 	}
 	natsMsgList_Destroy(list);
 	return ok;
@@ -77,23 +105,22 @@ static int batch_of(uint64_t bytes, int messages)
 }
 
 /* Whoever hands them out may be behind whoever has told how many there are. */
-static bool fetch_all(struct harvest *h, natsSubscription *sub, int file, uint64_t *at,
+static bool fetch_all(struct harvest *h, natsSubscription *sub, struct reading *r,
 		      struct buf *error)
 {
 	int batch = BATCH_LEAST;
-	for (uint64_t n = 0; n < h->messages;) {
+	while (r->messages < h->messages) {
 		natsMsgList list = {0};
-		uint64_t before = *at;
+		uint64_t before = r->at;
 		if (atomic_load(h->interrupt))
 			return false;
 		natsStatus s = natsSubscription_Fetch(&list, sub, batch, FETCH_MS, NULL);
 		if (s != NATS_OK)
 			return say_failure(error, "fetch", s);
 		int count = list.Count;
-		n += (uint64_t)count;
-		if (!keep_messages(&list, file, at))
+		if (!keep_messages(r, &list))
 			return failed_here(error, KEPT);
-		batch = batch_of(*at - before, count);
+		batch = batch_of(r->at - before, count);
 	}
 	return true;
 }
@@ -119,24 +146,31 @@ static natsStatus subscribe_reader(struct nats_setup *n, const char *stream, nat
 	return s;
 }
 
-/* As its leader knows it. */
-static natsStatus find_end(struct harvest *h, struct nats_setup *n, const char *stream)
+/* As one leader knows it, which has settled: not one that has come since. */
+static bool find_end(struct harvest *h, struct nats_setup *n, const struct nats_stream *was,
+		     struct buf *error)
 {
-	jsStreamInfo *info = NULL;
-	natsStatus s = js_GetStreamInfo(&info, n->js, stream, NULL, NULL);
-	h->end = s == NATS_OK ? info->State.LastSeq : 0;
-	h->messages = s == NATS_OK ? info->State.Msgs : 0;
-	jsStreamInfo_Destroy(info);
-	return s;
+	struct nats_stream is;
+	natsStatus s = nats_setup_settle(n, was);
+	if (s == NATS_OK)
+		s = nats_setup_look(n, &is);
+	if (s != NATS_OK)
+		return say_failure(error, "stream", s);
+	if (!was->fresh && strcmp(is.leader, was->leader) != 0) {
+		buf_puts(error, "stream: another server has become its leader");
+		return false;
+	}
+	h->end = is.last;
+	h->messages = is.messages;
+	return true;
 }
 
-static bool read_stream(struct harvest *h, struct nats_setup *n, const char *stream, int file,
-			uint64_t *at, struct buf *error)
+static bool read_stream(struct harvest *h, struct nats_setup *n, const char *stream,
+			struct reading *r, struct buf *error)
 {
 	natsSubscription *sub = NULL;
 	natsStatus s = subscribe_reader(n, stream, &sub);
-	bool ok =
-		s == NATS_OK ? fetch_all(h, sub, file, at, error) : say_failure(error, "reader", s);
+	bool ok = s == NATS_OK ? fetch_all(h, sub, r, error) : say_failure(error, "reader", s);
 	natsSubscription_Destroy(sub);
 	js_DeleteConsumer(n->js, stream, READER, NULL, NULL);
 	return ok;
@@ -144,15 +178,14 @@ static bool read_stream(struct harvest *h, struct nats_setup *n, const char *str
 
 static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struct buf *error)
 {
-	uint64_t size = 0;
-	int file = disk_open(folder, KEPT, O_RDWR | O_CREAT | O_TRUNC);
-	if (file < 0)
+	struct reading r = {.file = disk_open(folder, KEPT, O_RDWR | O_CREAT | O_TRUNC)};
+	if (r.file < 0)
 		return failed_here(error, KEPT);
 	char *stream = replica_stream(h->node);
-	bool ok = h->messages == 0 || read_stream(h, n, stream, file, &size, error);
-	if (ok && !rebuild_run(folder, file, size, h->row->since))
+	bool ok = h->messages == 0 || read_stream(h, n, stream, &r, error);
+	if (ok && !rebuild_run(folder, r.file, r.at, h->row->since))
 		ok = failed_here(error, "making it again");
-	disk_close(file);
+	disk_close(r.file);
 	disk_unlink(folder, KEPT);
 	free(stream);
 	return ok;
@@ -272,16 +305,14 @@ static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *e
 static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
 	struct nats_stream is;
-	char *stream = replica_stream(h->node);
 	natsStatus s = nats_setup_connect(n, NULL, NULL);
 	if (s == NATS_OK)
 		s = nats_setup_stream(n, h->row, &is);
 	h->alone = s == NATS_OK && is.alone;
-	if (s == NATS_OK)
-		s = find_end(h, n, stream);
-	free(stream);
 	if (s != NATS_OK)
 		return say_failure(error, "stream", s);
+	if (!find_end(h, n, &is, error))
+		return false;
 	bool ours;
 	if (!judge_folder(h, &ours))
 		return failed_here(error, h->folder);

@@ -166,6 +166,21 @@ static void tell_stream(struct nats_link_note *n, const struct nats_stream *is)
 	n->lost = is->lost;
 }
 
+/* Else less may be there than was acknowledged, which is what a loss looks like. */
+static natsStatus count_settled(struct nats_link *l, struct nats_stream *is)
+{
+	struct nats_stream now;
+	natsStatus s = nats_setup_settle(&l->setup, is);
+	if (s == NATS_OK)
+		s = nats_setup_look(&l->setup, &now);
+	if (s == NATS_OK) {
+		is->first = now.first;
+		is->last = now.last;
+		is->lost = now.lost;
+	}
+	return s;
+}
+
 static void set_up(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
@@ -184,6 +199,8 @@ static void set_up(struct thread_pool_job *tj)
 	}
 	struct nats_stream is;
 	s = nats_setup_stream(&l->setup, &j->row, &is);
+	if (s == NATS_OK && !is.fresh)
+		s = count_settled(l, &is);
 	tell_stream(n, &is);
 	n->fenced = s == NATS_ILLEGAL_STATE;
 	if (s == NATS_INVALID_ARG && is.wrong)
@@ -198,6 +215,8 @@ static void look_at_stream(struct thread_pool_job *tj)
 	struct job *j = (struct job *)tj;
 	struct nats_stream is;
 	natsStatus s = nats_setup_look(&j->link->setup, &is);
+	if (s == NATS_OK && !is.fresh && is.last < j->note->acked)
+		s = count_settled(j->link, &is);
 	tell_stream(j->note, &is);
 	if (s != NATS_OK)
 		say_error(j->note, "stream", s);

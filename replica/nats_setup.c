@@ -342,9 +342,12 @@ static void describe_stream(const jsStreamInfo *info, natsStatus s, struct nats_
 		return;
 	is->first = info->State.FirstSeq;
 	is->last = info->State.LastSeq;
+	is->messages = info->State.Msgs;
 	is->lost = info->State.Lost ? (uint64_t)info->State.Lost->MsgsLen : 0;
 	is->mended = !stream_form_keeps(info->Config);
 	is->wrong = stream_form_wrong(info->Config);
+	if (info->Cluster && info->Cluster->Leader)
+		snprintf(is->leader, sizeof is->leader, "%s", info->Cluster->Leader);
 }
 
 natsStatus nats_setup_look(struct nats_setup *n, struct nats_stream *is)
@@ -425,7 +428,22 @@ const char *nats_setup_text(natsStatus s)
 	return detail && *detail ? detail : natsStatus_GetText(s);
 }
 
-natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat)
+/* No epoch has the number 0. */
+natsStatus nats_setup_settle(struct nats_setup *n, const struct nats_stream *is)
+{
+	if (is->wrong)
+		return NATS_OK;
+	char *name = replica_stream(n->node), *nothing = replica_subjects(n->node, 0);
+	jsOptions o = options_within(n->wait_ms);
+	jsErrCode code = 0;
+	o.Stream.Purge.Subject = nothing;
+	natsStatus s = nats_setup_ends(n) ? NATS_DRAINING : js_PurgeStream(n->js, name, &o, &code);
+	free(nothing);
+	free(name);
+	return s == NATS_NOT_FOUND || code == JSStreamNotFoundErr ? NATS_OK : s;
+}
+
+static natsStatus ask_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat)
 {
 	char token[REPLICA_TOKEN];
 	natsMsg *m = NULL;
@@ -433,11 +451,8 @@ natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat
 	const uint8_t *payload;
 	char *name = replica_stream(n->node);
 	char *all = mem_printf("sluice.%s.>", replica_token(n->node, token));
-	jsErrCode code = 0;
 	natsStatus s = nats_setup_ends(n) ? NATS_DRAINING
-					  : js_GetLastMsg(&m, n->js, name, all, NULL, &code);
-	*epoch = 0;
-	*beat = 0;
+					  : js_GetLastMsg(&m, n->js, name, all, NULL, NULL);
 	if (s == NATS_OK && replica_message_get(natsMsg_GetData(m),
 						(size_t)natsMsg_GetDataLength(m), &h, &payload)) {
 		*epoch = h.epoch;
@@ -446,7 +461,24 @@ natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat
 	natsMsg_Destroy(m);
 	free(all);
 	free(name);
-	return s == NATS_NOT_FOUND || code == JSStreamNotFoundErr ? NATS_OK : s;
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
+}
+
+natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat)
+{
+	struct nats_stream was, is;
+	*epoch = 0;
+	*beat = 0;
+	natsStatus s = nats_setup_look(n, &was);
+	if (s == NATS_OK && was.fresh)
+		return NATS_OK;
+	if (s == NATS_OK)
+		s = nats_setup_settle(n, &was);
+	if (s == NATS_OK)
+		s = ask_last(n, epoch, beat);
+	if (s == NATS_OK)
+		s = nats_setup_look(n, &is);
+	return s == NATS_OK && strcmp(is.leader, was.leader) != 0 ? NATS_TIMEOUT : s;
 }
 
 natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before,

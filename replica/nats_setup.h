@@ -59,14 +59,18 @@ void nats_setup_denial(char text[NATS_SETUP_DENIAL], const char *said);
 /* In our words where it is known what is denied. said: by the server. The same text for each inbox, which has another name every
  * time. */
 
+enum { NATS_SETUP_LEADER = 128 };
+
 struct nats_stream {
 	bool fresh;	   /* it was made */
 	bool mended;	   /* limits that take messages away stood there; they are lifted */
 	const char *wrong; /* what it is that can't be changed: a text; or NULL */
 	uint64_t first,
-		last;  /* sequence numbers in it; of an empty one the first is that of the next */
-	uint64_t lost; /* messages that the server has found to be lost */
-	bool alone;    /* it says so now: enum replica_alone */
+		last; /* sequence numbers in it; of an empty one the first is that of the next */
+	uint64_t messages; /* how many there are; numbers may be missing between them */
+	uint64_t lost;	   /* messages that the server has found to be lost */
+	bool alone;	   /* it says so now: enum replica_alone */
+	char leader[NATS_SETUP_LEADER]; /* the server that has told it; "" of a server alone */
 };
 
 natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *claim,
@@ -95,8 +99,15 @@ const char *nats_setup_text(natsStatus);
 /* The error in words, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the
  * next one. */
 
+natsStatus nats_setup_settle(struct nats_setup *, const struct nats_stream *);
+/* Of the stream of this node: what its leader answers afterwards sees all that was acknowledged before. A server that has just
+ * become the leader answers questions before it has done all that the one before it had acknowledged, and where there is none
+ * any may answer; what is to be changed the leader does behind all that. Nothing is changed. NATS_OK where there is no stream, or
+ * one that is what none of ours may be: it may deny this. */
+
 natsStatus nats_setup_last(struct nats_setup *, uint64_t *epoch, uint32_t *beat);
-/* Of the last message of ours that the stream has, whatever its epoch; 0: there is none. */
+/* Of the last message of ours that the stream has, whatever its epoch; 0: there is none. NATS_TIMEOUT: no answer, or it has
+ * another leader since it was asked. */
 
 natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before,
 			    uint64_t keep);

@@ -70,6 +70,7 @@ enum fault {
 	FAULT_READ,
 	FAULT_SYNC, /* writes, too */
 	FAULT_HOLD,
+	FAULT_ELECT,
 	FAULTS,
 	UNEVEN = FAULTS, /* not a fault: acts are more or less frequent than in other histories */
 	FAULT_NONE = -1
@@ -78,7 +79,7 @@ enum fault {
 static const char *const fault_names[FAULTS] = {
 	"kill",	  "die",  "doom",      "power", "pause", "backup", "empty", "gone",  "tail",
 	"bucket", "full", "cut",       "away",	"slow",	 "clock",  "order", "drain", "retire",
-	"repair", "list", "unchecked", "room",	"read",	 "sync",   "hold"};
+	"repair", "list", "unchecked", "room",	"read",	 "sync",   "hold",  "elect"};
 
 bool history_loud;
 
@@ -468,6 +469,16 @@ static void act_back(void)
 {
 	nats_client_servers(true);
 	nats_client_leader(true);
+}
+
+static void act_elect(void)
+{
+	nats_client_elections(true);
+}
+
+static void act_settle(void)
+{
+	nats_client_elections(false);
 }
 
 static void act_slow(void)
@@ -876,6 +887,7 @@ static const struct {
 	{"fill", act_fill, 0, FAULT_NONE},	 {"slip", act_slip, 0, FAULT_NONE},
 	{"note", act_note, 0, FAULT_NONE},	 {"lapse", act_lapse, 0, FAULT_NONE},
 	{"cross", act_cross, 0, FAULT_NONE},	 {"hold", act_hold, 4, FAULT_HOLD},
+	{"elect", act_elect, 3, FAULT_ELECT},	 {"settle", act_settle, 2, FAULT_ELECT},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
@@ -1054,6 +1066,7 @@ static void heal(bool full, bool limited)
 	act_resume();
 	act_uncut();
 	act_back();
+	act_settle();
 	act_fast();
 	if (!limited)
 		act_unfull();

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS = 16, MESSAGE_COSTS = 30 };
+enum { STREAMS = 16, MESSAGE_COSTS = 30, UNSEEN_MOST = 8 };
 
 /* What was done to a stream. */
 struct jetstream_op {
@@ -205,9 +205,29 @@ static void do_op(struct jetstream_stream *s, struct jetstream_op op)
 		s->op = mem_realloc(s->op, s->op_cap * sizeof *s->op);
 	}
 	s->op[s->nop++] = op;
+	if (op.kind != OP_CONFIG) /* which others agree upon */
+		s->unseen = 0;
 	used -= bytes_of(&s->now);
 	apply(&s->now, &op, s->keeps_one);
 	used += bytes_of(&s->now);
+}
+
+uint64_t jetstream_seen(const struct jetstream_stream *s)
+{
+	return s->now.last - s->unseen;
+}
+
+void jetstream_elect(struct chance *chance)
+{
+	for (int i = 0; i < nstream; i++) {
+		struct jetstream_stream *s = &streams[i];
+		uint64_t most = s->now.last < UNSEEN_MOST ? s->now.last : UNSEEN_MOST;
+		if (s->read && s->reader > s->acknowledged)
+			s->reader -=
+				chance_below(chance, (uint32_t)(s->reader - s->acknowledged) + 1);
+		if (!s->keeps_one)
+			s->unseen = chance_below(chance, (uint32_t)most + 1);
+	}
 }
 
 enum jetstream_answer jetstream_add(const char *name, const char *subjects, const char *description,
@@ -260,7 +280,8 @@ static struct jetstream_stream *stream_for(const char *subject)
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *s, const char *filter)
 {
 	for (size_t i = s->now.n; i > 0; i--)
-		if (jetstream_matches(filter, s->now.message[i - 1].blob->subject))
+		if (s->now.message[i - 1].sequence <= jetstream_seen(s) &&
+		    jetstream_matches(filter, s->now.message[i - 1].blob->subject))
 			return &s->now.message[i - 1];
 	return NULL;
 }
@@ -346,6 +367,7 @@ static bool fall_back(struct jetstream_stream *s, struct chance *chance)
 	forget_ops(s, kept);
 	sync_stream(s);
 	s->read = false;
+	s->unseen = 0;
 	return any;
 }
 

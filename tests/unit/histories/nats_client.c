@@ -19,6 +19,7 @@ enum {
 	AGAIN_US = 250000,
 	RETRANSMIT_US = 200000,
 	API_MS = 5000,
+	ELECTION = 20, /* per cent of requests before which there is one */
 };
 
 struct __natsOptions {
@@ -49,6 +50,7 @@ struct __natsMsg {
 	char *data;
 	int len;
 	uint64_t sequence;
+	char *stream; /* of one that a reader was handed */
 	bool no_responders;
 };
 
@@ -100,7 +102,8 @@ static struct {
 	int n;
 	bool cut[FIBER_PROCESSES];
 	unsigned cuts[FIBER_PROCESSES];
-	bool up, leader;
+	bool up, leader, elections;
+	unsigned elected;
 	int64_t slow_us;
 	struct chance chance;
 } net;
@@ -224,6 +227,11 @@ void nats_client_leader(bool there)
 	net.leader = there;
 }
 
+void nats_client_elections(bool often)
+{
+	net.elections = often;
+}
+
 void nats_client_slow(int64_t most_us)
 {
 	net.slow_us = most_us;
@@ -273,9 +281,14 @@ static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filte
 	info->Config->Subjects[0] = mem_strdup(s->now.subjects);
 	info->Config->SubjectsLen = 1;
 	info->Config->Description = mem_strdup(s->now.description);
-	info->State.Msgs = s->now.n;
-	info->State.LastSeq = s->now.last;
-	info->State.FirstSeq = s->now.n > 0 ? s->now.message[0].sequence : s->now.last + 1;
+	info->Cluster = mem_zalloc(sizeof *info->Cluster);
+	info->Cluster->Leader = mem_printf("server%u", net.elected);
+	info->State.LastSeq = jetstream_seen(s);
+	while (info->State.Msgs < s->now.n &&
+	       s->now.message[info->State.Msgs].sequence <= info->State.LastSeq)
+		info->State.Msgs++;
+	info->State.FirstSeq =
+		info->State.Msgs > 0 ? s->now.message[0].sequence : info->State.LastSeq + 1;
 	if (filter)
 		list_subjects(s, filter, info);
 	return info;
@@ -290,7 +303,8 @@ static enum jetstream_answer fetch(struct call *c, struct jetstream_stream *s)
 		const struct jetstream_message *m = &s->now.message[i];
 		if (m->sequence <= s->reader)
 			continue;
-		c->list.Msgs[c->list.Count++] = message_of(m);
+		c->list.Msgs[c->list.Count] = message_of(m);
+		c->list.Msgs[c->list.Count++]->stream = mem_strdup(s->name);
 		s->reader = m->sequence;
 	}
 	return c->list.Count > 0 ? JETSTREAM_DONE : JETSTREAM_NOT_FOUND;
@@ -305,7 +319,7 @@ static enum jetstream_answer read_stream(struct call *c)
 		return fetch(c, s);
 	if (c->what == CALL_READER) {
 		s->read = !c->keeps_one;
-		s->reader = 0;
+		s->reader = s->acknowledged = 0;
 		return JETSTREAM_DONE;
 	}
 	if (c->what == CALL_INFO) {
@@ -398,6 +412,14 @@ static int64_t in_order_us(int64_t *last_us)
 	return *last_us - fibers.now_us;
 }
 
+static void elect_another(void)
+{
+	if (!net.elections || !chance_percent(&net.chance, ELECTION))
+		return;
+	net.elected++;
+	jetstream_elect(&net.chance);
+}
+
 static void arrive(void *what)
 {
 	struct call *c = what;
@@ -409,6 +431,7 @@ static void arrive(void *what)
 	}
 	if (!net.leader)
 		return;
+	elect_another();
 	c->answer = serve(c);
 	jetstream_drop(c->blob);
 	fibers_after(in_order_us(&c->connection->in_us), c->connection->of, come_back, c);
@@ -719,6 +742,7 @@ void natsMsg_Destroy(natsMsg *m)
 		return;
 	free(m->subject);
 	free(m->data);
+	free(m->stream);
 	free(m);
 }
 
@@ -749,9 +773,23 @@ bool natsMsg_IsNoResponders(natsMsg *m)
 
 natsStatus natsMsg_Ack(natsMsg *m, jsOptions *o)
 {
-	(void)m;
 	(void)o;
+	struct jetstream_stream *s = jetstream_find(m->stream);
+	if (s && s->read && m->sequence > s->acknowledged)
+		s->acknowledged = m->sequence;
 	return NATS_OK;
+}
+
+natsStatus natsMsg_GetMetaData(jsMsgMetaData **is, natsMsg *m)
+{
+	*is = mem_zalloc(sizeof **is);
+	(*is)->Sequence.Stream = m->sequence;
+	return NATS_OK;
+}
+
+void jsMsgMetaData_Destroy(jsMsgMetaData *is)
+{
+	free(is);
 }
 
 void natsMsgList_Destroy(natsMsgList *list)
@@ -836,6 +874,8 @@ void jsStreamInfo_Destroy(jsStreamInfo *info)
 	if (info->State.Subjects)
 		free(info->State.Subjects->List);
 	free(info->State.Subjects);
+	free(info->Cluster->Leader);
+	free(info->Cluster);
 	free((char *)info->Config->Name);
 	free((char *)info->Config->Description);
 	free((char *)info->Config->Subjects[0]);

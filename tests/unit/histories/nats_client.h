@@ -19,6 +19,7 @@ void nats_client_begin(uint64_t seed);
 void nats_client_cut(int process, bool); /* it reaches no server */
 void nats_client_servers(bool up);	 /* false: all of them end, and all connections */
 void nats_client_leader(bool there);	 /* false: what is asked of JetStream is not answered */
+void nats_client_elections(bool often);	 /* another leader, again and again: jetstream_elect() */
 void nats_client_slow(int64_t most_us);	 /* each way */
 bool nats_client_reaches(int process);
 bool nats_client_answers(int process); /* and JetStream answers soon */
