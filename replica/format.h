@@ -29,7 +29,8 @@
  * of large content that older ones have not. What it sends of older segments may say that something is
  * dead whose successor is not there yet. Content that was moved while nothing could be sent may be missing where a new envelope says;
  * it lies where it was before then (spool/older_copy.h). Where no epoch has a COMPLETE, the first ended before its queue
- * was there: the same holds.
+ * was there: the same holds. Where none has one and the messages of one begin without BEGIN, the engine has lost what was before:
+ * what is left says nothing, and the stream is hollow.
  *
  * **Order.** Nothing of an epoch is sent before its BEGIN is known to be there: what lies before that is purged. The bytes of
  * one segment come in order, but more than one message is under way: after a

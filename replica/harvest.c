@@ -35,6 +35,7 @@ enum {
 #define ORIGIN_TEXT "life=%016" PRIx64 " epoch=%" PRIu64 " end=%" PRIu64 "\n"
 #define ORIGIN_SCAN "life=%16" SCNx64 " epoch=%" SCNu64 " end=%" SCNu64
 #define READER "adoption"
+#define HOLLOW "stream: NATS has lost where it begins, and what is left counts as nothing"
 
 static bool say_failure(struct buf *error, const char *what, natsStatus s)
 {
@@ -183,8 +184,12 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 		return failed_here(error, KEPT);
 	char *stream = replica_stream(h->node);
 	bool ok = h->messages == 0 || read_stream(h, n, stream, &r, error);
-	if (ok && !rebuild_run(folder, r.file, r.at, h->row->since))
+	if (ok && !rebuild_run(folder, r.file, r.at, h->row->since, &h->hollow))
 		ok = failed_here(error, "making it again");
+	if (ok && h->hollow && !h->insists) {
+		buf_puts(error, HOLLOW);
+		ok = false;
+	}
 	disk_close(r.file);
 	disk_unlink(folder, KEPT);
 	free(stream);

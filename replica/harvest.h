@@ -29,6 +29,8 @@ struct harvest {
 		messages; /* of the stream: the last sequence number, how many there are. Of what was
 				 * read, when it has run: nothing behind that end may be purged */
 	bool alone; /* its node went on without the stream: any of its messages may have been sent */
+	bool insists; /* what counts is taken, though the stream is hollow */
+	bool hollow; /* NATS has lost where it begins (rebuild.h): harvest_run() is false, where nobody insists */
 	const char *folder; /* to be made; where it is whole already, nothing is read */
 	atomic_bool *interrupt;
 };

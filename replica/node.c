@@ -450,7 +450,7 @@ static void say_no_epoch(const struct node *n, struct node_order *o)
 		   n->reason ? n->reason : "it has lost it just now");
 }
 
-static void adopt_queue(struct node *n, struct node_order *o, const struct roster_row *row)
+static void adopt_queue(struct node *n, struct node_order *o, struct roster_row *row)
 {
 	if (n->state != NODE_UP) {
 		say_no_epoch(n, o);
@@ -469,6 +469,8 @@ static void adopt_queue(struct node *n, struct node_order *o, const struct roste
 	switch (may) {
 	case EPOCH_MAY:
 		o->done = node_claim(n, row);
+		if (o->done)
+			row->insisted = row->hollow;
 		if (o->done)
 			buf_puts(&o->says, "its queue is being adopted\n");
 		else if (fence_open())
@@ -560,7 +562,7 @@ static void obey_order(struct node *n, struct node_order *o)
 	natsStatus s = connect_node(n);
 	if (s == NATS_OK)
 		s = read_roster(n);
-	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
+	struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
 	if (s != NATS_OK)
 		buf_printf(&o->says, "the other nodes are out of reach: %s\n", why_not(n, s));
 	else if (o->op == NODE_MAY_DRAIN)

@@ -55,6 +55,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .node = u->node,
 			    .row = &u->row,
 			    .folder = folder,
+			    .insists = u->insists,
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
 	bool ok = harvest_run(&h, error) &&
@@ -64,6 +65,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 						     .ahead_ms = u->row.ahead_ms},
 			       &t, error);
 	u->end = h.end;
+	u->hollow = h.hollow && !u->insists;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;
 	n->taking.damaged += t.damaged;
@@ -184,7 +186,8 @@ static bool enter_row(struct node *n, struct roster_row *r)
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
 	u->row = r->is;
-	u->named = u->lost = false;
+	u->named = u->lost = u->hollow = false;
+	u->insists = r->insisted != 0 && r->insisted == r->is.life;
 	u->again = life_had(n->conf->spool, r->node, r->is.epoch);
 	return true;
 }
@@ -291,6 +294,22 @@ static void say_no_copy(struct roster_row *r)
 		  "NATS has no copy of its queue, which may be on its disk", NULL);
 }
 
+static bool is_hollow(const struct roster_row *r)
+{
+	return r->hollow != 0 && r->hollow == r->is.life && r->insisted != r->hollow;
+}
+
+static void say_hollow(struct roster_row *r)
+{
+	if (is_left_already(r))
+		return;
+	log_event(LOG_LEVEL_WARNING, "node", "node", r->node, "state", "left", "epoch",
+		  log_number((int64_t)r->is.epoch), "reason",
+		  "NATS has lost the beginning of its queue, all of which may be on its disk: "
+		  "\"sluice node adopt\" takes what is left",
+		  NULL);
+}
+
 /* Adopted, it would be put aside by its node, with all that nobody else has. Whose stream was there once has it until its name is
  * retired. */
 static bool copy_is_lost(struct node *n, const struct roster_row *r)
@@ -309,6 +328,10 @@ static bool may_choose(struct node *n, struct roster_row *r)
 		return false;
 	if (copy_is_lost(n, r)) {
 		say_no_copy(r);
+		return false;
+	}
+	if (is_hollow(r)) {
+		say_hollow(r);
 		return false;
 	}
 	bool room = node_has_room(n, r, &needed, &there);
@@ -620,6 +643,16 @@ static void tidy_when_released(struct node *n)
 	n->taking.n = 0;
 }
 
+static void note_hollow(struct node *n)
+{
+	for (int i = 0; i < n->taking.n; i++) {
+		const struct node_unit *u = &n->taking.unit[i];
+		struct roster_row *r = roster_find(&n->roster, u->node);
+		if (r && u->hollow)
+			r->hollow = u->row.life;
+	}
+}
+
 void node_taken(struct node *n)
 {
 	struct node_taking *t = &n->taking;
@@ -628,10 +661,20 @@ void node_taken(struct node *n)
 		return;
 	pthread_join(t->thread, NULL);
 	t->runs = false;
+	note_hollow(n);
 	if (t->done)
 		t->failing_ms = 0;
 	else if (t->failing_ms == 0)
 		t->failing_ms = clock_up_ms();
+}
+
+/* Its node, if it comes back, is to have what is on its disk. */
+static bool any_hollow(const struct node *n)
+{
+	bool any = false;
+	for (int i = 0; i < n->taking.n; i++)
+		any |= is_hollow(roster_find(&n->roster, n->taking.unit[i].node));
+	return any && may_give_back(n);
 }
 
 /* Others may succeed where we can't. */
@@ -760,6 +803,8 @@ void node_look_at_others(struct node *n)
 	case GATHERED_ALL:
 		if (may_release_first(n))
 			begin_beside_unit(n);
+		else if (any_hollow(n))
+			give_back(n, "NATS has lost the beginning of its queue");
 		else if (is_hopeless(n))
 			give_back(n, "it could not be taken here");
 		else

@@ -26,6 +26,7 @@ struct node_unit {
 	bool named;		  /* its row has named us when all was taken */
 	bool lost;		  /* it names another since; and that was logged */
 	bool again;		  /* we have had it by that epoch, and NATS has lost that */
+	bool insists, hollow;	  /* harvest.h */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 

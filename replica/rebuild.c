@@ -44,6 +44,7 @@ struct rebuild {
 	uint64_t complete; /* the last epoch that says it is; 0: none */
 	uint64_t epoch;	   /* that is being read, */
 	uint64_t begun;	   /* and its first segment */
+	bool headless;	   /* one that is not complete lacks its BEGIN */
 	struct buf checkpoint;
 };
 
@@ -204,6 +205,7 @@ static bool apply_message(struct rebuild *r, const struct replica_head *h, const
 	if (h->epoch != r->epoch) {
 		r->epoch = h->epoch;
 		r->begun = UINT64_MAX;
+		r->headless |= h->epoch > r->complete && h->type != REPLICA_BEGIN;
 	}
 	if (!is_counted(r, h))
 		return true;
@@ -319,13 +321,14 @@ static bool build_folder(struct rebuild *r, int file, uint64_t end)
 	       disk_sync(r->folder) == 0;
 }
 
-bool rebuild_run(int folder, int file, uint64_t end, uint64_t since)
+bool rebuild_run(int folder, int file, uint64_t end, uint64_t since, bool *hollow)
 {
 	struct rebuild r = {.folder = folder, .since = since, .begun = UINT64_MAX};
 	r.log = make_folder(folder, "log");
 	r.large = make_folder(folder, "large");
 	bool ok = r.log >= 0 && r.large >= 0 && build_folder(&r, file, end);
 	int error = errno;
+	*hollow = ok && r.headless && r.complete == 0;
 	if (r.log >= 0)
 		disk_close(r.log);
 	if (r.large >= 0)

@@ -21,8 +21,8 @@
 bool rebuild_keep(int file, uint64_t *at, const void *message, size_t len);
 /* Add it at this offset, which moves on. */
 
-bool rebuild_run(int folder, int file, uint64_t end, uint64_t since);
+bool rebuild_run(int folder, int file, uint64_t end, uint64_t since, bool *hollow);
 /* The folder is empty but for that file. All that is written is synced. Epochs before since are of a former life, and
- * count as none. */
+ * count as none. hollow: of what an epoch has the beginning is gone, and no epoch is complete: what is there counts as none. */
 
 #endif

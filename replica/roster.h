@@ -26,6 +26,8 @@ struct roster_row {
 	bool there;	    /* in this reading */
 	int64_t rest_ms; /* up-clock: not to be adopted unasked before: it was too large for us */
 	uint64_t left;	 /* the revision by which it was left to others, which was logged */
+	uint64_t hollow; /* the life whose stream was seen to have lost where it begins; 0: none */
+	uint64_t insisted; /* that life, by order: what is left is taken */
 };
 
 struct roster {

@@ -362,3 +362,29 @@ def test_a_queue_whose_copy_is_lost_is_left_to_its_node(lab, nats):
     nodes.wait_adopted("l1")
     relay.start()
     relay.wait_event("node", 60, state="up", count=3)
+
+
+def test_a_queue_whose_copy_has_lost_its_beginning_is_left_to_its_node(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "h1", "h2")
+    relay, other = nodes["h1"], nodes["h2"]
+    ids = take(relay, 3, 0)
+    relay.kill()
+    # As servers that are killed lose it, before the last has been written to their disks.
+    assert nats.ask("$JS.API.STREAM.PURGE.sluice-h1", filter="sluice.h1.*.state")["purged"] > 0
+    other.wait_event("node", 60, state="given back", node="h1")
+    told = other.wait_event("node", 60, state="left", node="h1")
+    assert "has lost the beginning" in told.keys["reason"]
+    relay.start()
+    relay.wait_event("node", 60, state="up", count=2)
+    listed = relay.command("queue", "list").stdout
+    assert all(one in listed for one in ids.values()) and not aside(relay)
+    # Where its disk is gone, too, somebody must say so.
+    relay.wait_event("replica", 60, state="complete", count=2)
+    lose_disk(relay)
+    assert nats.ask("$JS.API.STREAM.PURGE.sluice-h1", filter="sluice.h1.*.state")["purged"] > 0
+    other.wait_event("node", 60, state="left", node="h1", count=2)
+    assert other.command("node", "adopt", "h1").returncode == 0
+    nodes.wait_adopted("h1")
+    relay.start()
+    relay.wait_event("node", 60, state="up", count=3)

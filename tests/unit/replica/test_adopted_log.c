@@ -158,6 +158,7 @@ static void adopted_is_only(uint64_t waits, bool with_checkpoint)
 {
 	struct buf error = {0};
 	uint64_t end = 0, id[10];
+	bool hollow;
 	char *path = mem_printf("%s/adopted", h.folder);
 	harness_shell("mkdir '%s'", path, "");
 	int top = open(path, O_RDONLY | O_DIRECTORY);
@@ -166,7 +167,7 @@ static void adopted_is_only(uint64_t waits, bool with_checkpoint)
 		if (!stream.message[i].purged &&
 		    (with_checkpoint || stream.message[i].head.type != REPLICA_CHECKPOINT))
 			keep(file, &end, &stream.message[i]);
-	assert_true(rebuild_run(top, file, end, 0));
+	assert_true(rebuild_run(top, file, end, 0, &hollow));
 	struct spool_look *l = spool_look_new(h.conf, path, &error);
 	assert_non_null(l);
 	assert_int_equal(spool_look_ids(l, 0, id, 10), 1);

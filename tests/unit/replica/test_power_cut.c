@@ -109,6 +109,7 @@ static void a_queue_that_was_made_again_stays(void **state)
 {
 	(void)state;
 	uint64_t end = 0;
+	bool hollow;
 	sync_queue();
 	int folder = disk_open(AT_FDCWD, "/queue", O_RDONLY | O_DIRECTORY);
 	int file = disk_open(folder, "stream", O_RDWR | O_CREAT);
@@ -116,7 +117,7 @@ static void a_queue_that_was_made_again_stays(void **state)
 	say(file, &end, REPLICA_LARGE, 1, "content");
 	say(file, &end, REPLICA_LARGE_END, 1, "");
 	say(file, &end, REPLICA_COMPLETE, 0, "checkpoint");
-	assert_true(rebuild_run(folder, file, end, 1));
+	assert_true(rebuild_run(folder, file, end, 1, &hollow));
 	in_each_cut(queue_is_there);
 	disk_close(file);
 	disk_close(folder);

@@ -18,6 +18,7 @@
 static char folder[] = "/var/tmp/rebuild-XXXXXX";
 static int top, file;
 static uint64_t end, since;
+static bool hollow;
 
 static int set_up(void **state)
 {
@@ -58,7 +59,7 @@ static void say(uint64_t epoch, enum replica_type type, uint64_t of, uint64_t of
 
 static void run(void)
 {
-	assert_true(rebuild_run(top, file, end, since));
+	assert_true(rebuild_run(top, file, end, since, &hollow));
 	assert_int_equal(faccessat(top, "format", F_OK, 0), 0);
 }
 
@@ -121,6 +122,31 @@ static void of_older_epochs_nothing_counts_then(void **state)
 	run();
 	assert_false(there("log/0000000000000005.seg"));
 	holds("log/0000000000000008.seg", 0, "new");
+}
+
+/* NATS has lost the first that it had acknowledged; what is left says nothing of what there was. */
+static void one_whose_beginning_is_gone_is_hollow(void **state)
+{
+	(void)state;
+	say(3, REPLICA_LOG, 5, 40, 64, "the rest");
+	say(4, REPLICA_BEGIN, 8, 0, 0, "");
+	say(4, REPLICA_LOG, 8, 0, 64, "new");
+	run();
+	assert_true(hollow);
+	say(4, REPLICA_COMPLETE, 0, 0, 0, "");
+	run();
+	assert_false(hollow);
+}
+
+static void one_that_ended_before_its_queue_was_there_is_not(void **state)
+{
+	(void)state;
+	run();
+	assert_false(hollow);
+	say(3, REPLICA_BEGIN, 8, 0, 0, "");
+	say(3, REPLICA_LOG, 8, 0, 64, "new");
+	run();
+	assert_false(hollow);
 }
 
 static void of_an_epoch_that_has_only_begun_what_is_new_counts(void **state)
@@ -231,6 +257,8 @@ int main(void)
 		TEST(what_was_sent_of_an_epoch_that_is_complete_is_there),
 		TEST(what_comes_behind_the_end_of_a_segment_changes_nothing),
 		TEST(of_older_epochs_nothing_counts_then),
+		TEST(one_whose_beginning_is_gone_is_hollow),
+		TEST(one_that_ended_before_its_queue_was_there_is_not),
 		TEST(of_an_epoch_that_has_only_begun_what_is_new_counts),
 		TEST(of_a_former_life_nothing_counts),
 		TEST(a_large_file_without_its_end_is_not_there),
