@@ -49,7 +49,7 @@ static bool failed_here(struct buf *error, const char *what)
 	return false;
 }
 
-/* What was read of a stream, and where it is kept. */
+/* So much of a stream was read, and is kept there. */
 struct reading {
 	int file;
 	uint64_t at;	   /* bytes there */
@@ -73,7 +73,7 @@ static uint64_t sequence_of(natsMsg *m)
 	return sequence;
 }
 
-/* What was handed out before counts once: another server, which hands them out when that one has died, begins behind what was
+/* A message that was handed out before counts once: another server, which hands them out when that one has died, begins behind what was
  * acknowledged as far as it knows. */
 static bool keep_message(struct reading *r, natsMsg *m)
 {
