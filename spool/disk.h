@@ -49,6 +49,6 @@ bool disk_has_links(int folder); /* not where it was removed; nor on file system
 void disk_salt(void *to, size_t len); /* random bytes; zeros when there are none to be had */
 
 int disk_each(int folder, void (*found)(void *owner, const char *name), void *owner);
-/* Call found for each name in the folder but "." and "..". */
+/* Call found for each name in the folder but "." and "..". -1: there may be more of them. */
 
 #endif
