@@ -10,8 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { NICENESS = 10 };
-
 struct beginning {
 	const char *name;
 	void *(*run)(void *);
@@ -36,7 +34,7 @@ int thread_workers(int64_t wanted)
 void thread_give_way(void)
 {
 	/* On Linux that is of the one thread. What it fails to do costs little. */
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICENESS);
 }
 
 static void *begin_thread(void *argument)

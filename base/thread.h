@@ -23,6 +23,8 @@ void thread_need(pthread_t *, const char *name, void *(*run)(void *), void *argu
 
 int thread_workers(int64_t wanted); /* so many; 0: one for each processor that is online */
 
+enum { THREAD_NICENESS = 10 }; /* the sandbox lets a thread have this, and no other */
+
 void thread_give_way(void);
 /* The calling thread gets a processor when those that carry mail want none: it computes for long. */
 

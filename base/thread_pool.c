@@ -24,7 +24,7 @@ struct thread_pool {
 	struct queue counted, always;
 	int in_a_row; /* of always, while some of the others wait */
 	int waiting, queue_max;
-	bool stopped;
+	bool stopped, gives_way;
 	int threads, nthread; /* wanted; running */
 	pthread_t thread[];
 };
@@ -117,7 +117,8 @@ static void *run_worker(void *arg)
 {
 	struct thread_pool *p = arg;
 	struct finished f = {0};
-	thread_give_way();
+	if (p->gives_way)
+		thread_give_way();
 	while (work_on(p, &f))
 		;
 	return NULL;
@@ -135,6 +136,12 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 	p->queue_max = queue_max;
 	p->threads = threads;
 	return p;
+}
+
+void thread_pool_give_way(struct thread_pool *p)
+{
+	assert(p->nthread == 0);
+	p->gives_way = true;
 }
 
 void thread_pool_start(struct thread_pool *p)

@@ -41,6 +41,10 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 /* name: of its threads, at most 15 characters, and must stay. queue_max: jobs that may wait, those at work
  * not counted. */
 
+void thread_pool_give_way(struct thread_pool *);
+/* Before the start: its threads compute, and have a lower priority than the loops. Those of a pool for calls that block
+ * are waited for by mail. */
+
 void thread_pool_start(struct thread_pool *); /* until then jobs wait */
 
 bool thread_pool_give(struct thread_pool *, struct thread_pool_job *);

@@ -135,7 +135,7 @@
 
 /* seccomp: a thread may take more rights from itself. clone: threads, not processes; clone3, which
  * does not show what it makes, is not there. */
-#define SYSCALLS_PROCESS(CALL, WHERE)                                                              \
+#define SYSCALLS_PROCESS(CALL, WHERE, WHERE2)                                                      \
 	CALL(arch_prctl)                                                                           \
 	WHERE(clone, 0, CLONE_THREAD, CLONE_THREAD)                                                \
 	CALL(exit)                                                                                 \
@@ -165,6 +165,7 @@
 	CALL(seccomp)                                                                              \
 	CALL(set_robust_list)                                                                      \
 	CALL(set_tid_address)                                                                      \
+	WHERE2(setpriority, 0, UINT32_MAX, PRIO_PROCESS, 2, UINT32_MAX, THREAD_NICENESS)           \
 	CALL(sigaltstack)                                                                          \
 	CALL(sysinfo)                                                                              \
 	WHERE(tgkill, 0, UINT32_MAX, (uint64_t)getpid())                                           \
@@ -175,7 +176,7 @@
 	SYSCALLS_FILES(CALL, WHERE)                                                                \
 	SYSCALLS_NETWORK(CALL, WHERE, WHERE2)                                                      \
 	SYSCALLS_WAITING(CALL)                                                                     \
-	SYSCALLS_PROCESS(CALL, WHERE)
+	SYSCALLS_PROCESS(CALL, WHERE, WHERE2)
 
 /* To start the program anew, and what its start needs: libraries, our addresses; tables in CDB. */
 #define SYSCALLS_OF_MAIN(CALL, WHERE, WHERE2)                                                      \

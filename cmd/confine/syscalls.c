@@ -2,6 +2,7 @@
 #include "cmd/confine/syscalls.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "cmd/confine/syscall_table.h"
 
 #include <asm/termbits.h>
@@ -19,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -288,6 +288,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	if (s->replica && !s->node)
 		return false;
 	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
+	thread_pool_give_way(s->pool);
 	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
 	return s->control && privileges_return(p, error) && wire_parts(s, p, error);

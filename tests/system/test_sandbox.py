@@ -104,6 +104,24 @@ def test_every_thread_is_in_it(lab):
     wait_until(all_in, 60, "each thread to have begun")
 
 
+@needs_all
+@pytest.mark.skipif(os.getpriority(os.PRIO_PROCESS, 0) > 0, reason="all here gives way already")
+def test_threads_that_compute_give_way_inside(lab):
+    """Passwords and signatures; not those that mail is waiting for, whose calls block."""
+    relay = lab.relay(Config(settings={"sandbox": "required"}))
+
+    def niceness():
+        found = {}
+        for task in os.listdir(f"/proc/{relay.process.pid}/task"):
+            with contextlib.suppress(FileNotFoundError), open(f"/proc/{relay.process.pid}/task/{task}/comm", encoding="ascii") as comm:
+                found.setdefault(comm.read().strip(), set()).add(os.getpriority(os.PRIO_PROCESS, int(task)))
+        return found
+
+    wait_until(lambda: niceness().get("pool") == {10}, 60, "the pool to give way")
+    found = niceness()
+    assert found["sync"] == found["spool"] == found["qmgr"] == {0}
+
+
 def _sets_of_calls():
     """Return what systemd calls each set of system calls, by name."""
     text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True).stdout

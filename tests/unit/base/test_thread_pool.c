@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/base/unit.h"
 
+#include "base/thread.h"
 #include "base/thread_pool.h"
 
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { JOBS = 10 };
 
@@ -193,6 +196,37 @@ static void what_waits_at_the_end_comes_back_undone(void **state)
 
 #define T(test) cmocka_unit_test_setup(test, start)
 
+static atomic_int niceness;
+
+static void note_niceness(struct thread_pool_job *job)
+{
+	(void)job;
+	atomic_store(&niceness, getpriority(PRIO_PROCESS, (id_t)gettid()));
+}
+
+static int niceness_in_pool(bool gives_way)
+{
+	struct thread_pool_job job = {.work = note_niceness, .done = finish};
+	struct thread_pool *p = thread_pool_new("pool", 1, 1);
+	if (gives_way)
+		thread_pool_give_way(p);
+	thread_pool_start(p);
+	int before = atomic_load(&done);
+	assert_true(thread_pool_give(p, &job));
+	until(&done, before + 1);
+	thread_pool_free(&p);
+	return niceness;
+}
+
+static void a_pool_that_computes_gives_way_and_one_that_waits_does_not(void **state)
+{
+	int own = getpriority(PRIO_PROCESS, 0);
+	(void)state;
+	assert_int_equal(niceness_in_pool(false), own);
+	if (own <= THREAD_NICENESS)
+		assert_int_equal(niceness_in_pool(true), THREAD_NICENESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +236,7 @@ int main(void)
 		T(what_is_given_always_goes_first_but_not_for_ever),
 		T(those_that_were_alone_have_had_no_turn),
 		T(what_waits_at_the_end_comes_back_undone),
+		T(a_pool_that_computes_gives_way_and_one_that_waits_does_not),
 	};
 	return RUN(tests);
 }
