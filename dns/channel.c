@@ -2,6 +2,7 @@
 #include "dns/channel.h"
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
+enum { SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000, PAUSE_LEAST_MS = 50 };
 
 struct channel {
 	struct loop *loop;
@@ -28,6 +29,7 @@ struct channel {
 	struct list watches;
 	struct timer tick; /* while queries are under way */
 	int64_t tick_ms;
+	struct list resting; /* struct sent: c-ares gave up too soon */
 	int under_way;
 	int timeout_ms, tries;
 	uint16_t port;
@@ -196,6 +198,7 @@ static struct channel *make_channel(struct loop *loop, const struct conf_dns *co
 	c->worked = worked;
 	c->owner = owner;
 	list_init(&c->watches);
+	list_init(&c->resting);
 	timer_init(&c->tick, on_tick, c);
 	c->timeout_ms = (int)conf->timeout;
 	c->tries = (int)conf->tries;
@@ -240,23 +243,15 @@ int channel_servers(const struct channel *c, union address *server, int max)
 	return n;
 }
 
-void channel_free(struct channel **cp)
-{
-	struct channel *c = *cp;
-	if (!c)
-		return;
-	if (c->ares)
-		ares_destroy(c->ares);
-	assert(c->under_way == 0); /* each was told that it is closed */
-	timer_stop(&c->loop->timers, &c->tick);
-	free(c);
-	*cp = NULL;
-}
-
-/* The argument that c-ares hands back: which channel, which query. */
+/* A question; c-ares hands it back. */
 struct sent {
+	struct list link; /* in resting */
 	struct channel *channel;
 	struct channel_query *query;
+	struct timer again;
+	int64_t since_ms; /* steady clock */
+	size_t len;
+	unsigned char bytes[];
 };
 
 /* By the code in the head of the answer, where there is one. RFC 1035 4.1.1. */
@@ -274,22 +269,90 @@ void channel_count(enum channel_event event, const unsigned char *bytes, size_t 
 		metrics_add(event == CHANNEL_TIMEOUT ? METRIC_dns_timeout : METRIC_dns_failed, 1);
 }
 
+static void end_sent(struct sent *sent, enum channel_event event, const unsigned char *bytes,
+		     size_t len)
+{
+	struct channel *c = sent->channel;
+	struct channel_query *query = sent->query;
+	assert(c->under_way > 0);
+	c->under_way--;
+	list_remove(&sent->link);
+	timer_stop(&c->loop->timers, &sent->again);
+	free(sent);
+	channel_count(event, bytes, len);
+	query->replied(query, event, bytes, event == CHANNEL_REPLY ? len : 0);
+}
+
+/* All that the settings give one server, but for what a clock may lack. */
+static bool had_its_time(const struct channel *c, int64_t took_ms)
+{
+	int64_t most_ms = (int64_t)c->timeout_ms * c->tries;
+	return took_ms >= most_ms - most_ms / 10;
+}
+
+static int64_t pause_after(const struct channel *c, int64_t took_ms)
+{
+	int64_t pause_ms = took_ms / 2;
+	bool last = had_its_time(c, took_ms + pause_ms);
+	return last || pause_ms < PAUSE_LEAST_MS ? PAUSE_LEAST_MS : pause_ms;
+}
+
+/* From 1.32 on c-ares waits for five times as long as a server took on average, whatever the settings say: one that is quick where it
+ * knows the answer had no second for a name that it must look for. It is asked again, less and less often. */
+static void rest_or_end(struct sent *sent)
+{
+	struct channel *c = sent->channel;
+	int64_t now_ms = clock_steady_ms(), took_ms = now_ms - sent->since_ms;
+	if (had_its_time(c, took_ms)) {
+		end_sent(sent, CHANNEL_TIMEOUT, NULL, 0);
+		return;
+	}
+	list_append(&c->resting, &sent->link);
+	timer_start(&c->loop->timers, &sent->again, now_ms + pause_after(c, took_ms));
+}
+
 static void on_reply(void *owner, int status, const unsigned char *bytes, size_t len)
 {
 	struct sent *sent = owner;
-	struct channel_query *query = sent->query;
-	enum channel_event event = CHANNEL_FAILED;
-	assert(sent->channel->under_way > 0);
-	sent->channel->under_way--;
-	free(sent);
-	if (status == ARES_SUCCESS && bytes)
-		event = CHANNEL_REPLY;
-	else if (status == ARES_ETIMEOUT)
-		event = CHANNEL_TIMEOUT;
+	if (status == ARES_ETIMEOUT)
+		rest_or_end(sent);
+	else if (status == ARES_SUCCESS && bytes)
+		end_sent(sent, CHANNEL_REPLY, bytes, len);
 	else if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED)
-		event = CHANNEL_CLOSED;
-	channel_count(event, bytes, len);
-	query->replied(query, event, bytes, event == CHANNEL_REPLY ? len : 0);
+		end_sent(sent, CHANNEL_CLOSED, NULL, 0);
+	else
+		end_sent(sent, CHANNEL_FAILED, NULL, 0);
+}
+
+static void ask_again(void *owner)
+{
+	struct sent *sent = owner;
+	struct channel *c = sent->channel;
+	list_remove(&sent->link);
+	cares_send(c->ares, sent->bytes, sent->len, on_reply, sent);
+	c->worked(c->owner);
+}
+
+/* No callback of c-ares runs any more. */
+static void close_resting(struct channel *c)
+{
+	struct list *link;
+	while ((link = list_first(&c->resting)))
+		end_sent(list_entry(link, struct sent, link), CHANNEL_CLOSED, NULL, 0);
+}
+
+void channel_free(struct channel **cp)
+{
+	struct channel *c = *cp;
+	if (!c)
+		return;
+	if (c->ares)
+		ares_destroy(c->ares);
+	close_resting(c);
+	assert(c->under_way == 0); /* each was told that it is closed */
+	timer_stop(&c->loop->timers, &c->tick);
+	free(c);
+	*cp = NULL;
 }
 
 void channel_send(struct channel *c, const void *bytes, size_t len, struct channel_query *query)
@@ -301,8 +364,14 @@ void channel_send(struct channel *c, const void *bytes, size_t len, struct chann
 		query->replied(query, CHANNEL_FAILED, NULL, 0);
 		return;
 	}
-	struct sent *sent = mem_alloc(sizeof *sent);
-	*sent = (struct sent){.channel = c, .query = query};
+	struct sent *sent = mem_zalloc(sizeof *sent + len);
+	sent->channel = c;
+	sent->query = query;
+	sent->since_ms = clock_steady_ms();
+	sent->len = len;
+	memcpy(sent->bytes, bytes, len);
+	list_init(&sent->link);
+	timer_init(&sent->again, ask_again, sent);
 	c->under_way++;
 	metrics_add(METRIC_dns_queries, 1);
 	cares_send(c->ares, bytes, len, on_reply, sent);

@@ -122,6 +122,7 @@ static int set_up_with(int64_t timeout)
 	timeout_ms = timeout;
 	memset(&server, 0, sizeof server);
 	zone_awake = false;
+	zone_late_since_ms = 0;
 	if (!nameserver_start(&server, zone_answer))
 		return -1;
 	make_conf(&conf, "relay.test");
@@ -197,6 +198,21 @@ static void silence_is_deferred_after_the_last_try(void **state)
 	int64_t took = clock_steady_ms() - begin;
 	assert_true(took >= 900);
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "silent.test"), 2);
+}
+
+/* However soon it has said what it knew before. */
+static void a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings(void **state)
+{
+	char name[40];
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof name, "good%d.test", i);
+		ask(RESOLVE_MX, name, false);
+	}
+	struct resolve *r = ask(RESOLVE_MX, "late.test", false);
+	if (r->failure)
+		fail_msg("%s", r->failure->text);
+	assert_int_equal(r->nhost, 1);
 }
 
 static void a_dead_resolver_is_deferred(void **state)
@@ -446,6 +462,9 @@ int main(void)
 		TEST(a_domain_with_mx_gets_its_hosts),
 		TEST(each_kind_of_failure_has_its_verdict),
 		TEST(silence_is_deferred_after_the_last_try),
+		cmocka_unit_test_setup_teardown(
+			a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings,
+			set_up_patient, tear_down),
 		TEST(a_dead_resolver_is_deferred),
 		TEST(without_mx_the_domain_is_its_own_host),
 		TEST(we_and_worse_hosts_are_left_out),

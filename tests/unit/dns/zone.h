@@ -1,7 +1,7 @@
 /* zone.h - the names that the name server of test_dns.c knows, and its tricks.
  *
  * The beginning of a name says what becomes of a question: nx, nodata, servfail, refused, silent,
- * formerr and notimp (to EDNS), alias1 to alias3, loop1 and loop2; MX records for good, null, own,
+ * late (answers when it was first asked for ZONE_LATE_MS ago), formerr and notimp (to EDNS), alias1 to alias3, loop1 and loop2; MX records for good, null, own,
  * backup, lost, unsure, torn, medium, big. All others have an IPv4 address, and no MX record.
  *
  * THREAD     The name server's; zone_awake: any.
@@ -9,9 +9,13 @@
 #ifndef TESTS_UNIT_DNS_ZONE_H
 #define TESTS_UNIT_DNS_ZONE_H
 
+#include "base/clock.h"
 #include "tests/unit/dns/nameserver.h"
 
 static atomic_bool zone_awake; /* silent names answer after all */
+static _Atomic int64_t zone_late_since_ms;
+
+enum { ZONE_LATE_MS = 1000 };
 
 static inline bool zone_starts(const char *name, const char *with)
 {
@@ -51,6 +55,14 @@ static inline bool zone_mx(const char *name, struct wire *w)
 	return true;
 }
 
+/* Of one such name a test. */
+static inline bool zone_is_time(void)
+{
+	int64_t now_ms = clock_steady_ms(), none = 0;
+	atomic_compare_exchange_strong(&zone_late_since_ms, &none, now_ms);
+	return now_ms - atomic_load(&zone_late_since_ms) >= ZONE_LATE_MS;
+}
+
 static inline bool zone_special(const struct nameserver_question *q, struct wire *w)
 {
 	if (zone_starts(q->name, "nx"))
@@ -62,6 +74,8 @@ static inline bool zone_special(const struct nameserver_question *q, struct wire
 	else if (zone_starts(q->name, "refused"))
 		zone_fail(w, WIRE_REFUSED);
 	else if (zone_starts(q->name, "silent") && !zone_awake)
+		w->len = 0;
+	else if (zone_starts(q->name, "late") && !zone_is_time())
 		w->len = 0;
 	else if (q->room && zone_starts(q->name, "formerr"))
 		zone_fail(w, WIRE_FORMERR);
