@@ -217,6 +217,8 @@ static void set_request(struct https_request *f, const struct https_order *o)
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, f->error);
 	curl_easy_setopt(c, CURLOPT_PRIVATE, f);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "sluice");
+	/* A thread of libcurl that looks for a name is left to itself: the loop would wait for it, however long that takes. */
+	curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
 	if (o->body)
 		set_body(f, o);
 	if (o->ca && *o->ca)

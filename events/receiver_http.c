@@ -80,6 +80,7 @@ static bool prepare_curl(struct receiver *r)
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_PROXY, "");
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L); /* as in base/https.c */
 	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, may_go_on);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, ignore_answer);
