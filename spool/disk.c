@@ -60,9 +60,24 @@ int disk_unlink(int folder, const char *name)
 	return unlinkat(folder, name, 0);
 }
 
+/* Nobody else makes names there: the queue is this process's own. */
+static int move_where_free(int from_folder, const char *name, int to_folder, const char *to_name)
+{
+	struct stat st;
+	if (fstatat(to_folder, to_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		errno = EEXIST;
+	else if (errno == ENOENT)
+		return renameat(from_folder, name, to_folder, to_name);
+	return -1;
+}
+
 int disk_move(int from_folder, const char *name, int to_folder, const char *to_name)
 {
-	return renameat2(from_folder, name, to_folder, to_name, RENAME_NOREPLACE);
+	int result = renameat2(from_folder, name, to_folder, to_name, RENAME_NOREPLACE);
+	/* ZFS before 2.2, and NFS, know no such flag. */
+	return result != 0 && errno == EINVAL
+		       ? move_where_free(from_folder, name, to_folder, to_name)
+		       : result;
 }
 
 int disk_rename(int folder, const char *from, const char *to)
