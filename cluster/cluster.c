@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/cluster.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/facts.h"
 #include "cluster/link.h"
@@ -11,6 +12,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 struct cluster {
 	struct loop *loop;
@@ -122,8 +124,18 @@ void cluster_begin(struct cluster *c)
 	nodes_start(c->nodes);
 }
 
+/* The library's own seed is the same in each process: all nodes would come back to Redis in the same moments. */
+static void seed_chance(void)
+{
+	unsigned seed = 0;
+	if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+		seed = (unsigned)clock_steady_us();
+	srandom(seed);
+}
+
 void cluster_start(struct cluster *c)
 {
+	seed_chance();
 	cluster_begin(c);
 	loop_start(c->loop);
 }
