@@ -318,6 +318,18 @@ static void begin_small(struct connection *c)
 	begin_again(c, &kept);
 }
 
+/* With a handshake that shows what the host has now. Nothing that it was given has begun. */
+static void begin_anew(struct connection *c)
+{
+	struct note_queue kept;
+	assert(!c->anew && !c->announced);
+	c->spoilt = false;
+	c->anew = true;
+	connection_log(c, "without the session", c->engine.why->text);
+	keep_returned(c, &kept);
+	begin_again(c, &kept);
+}
+
 /* The connection has been given all that it may carry, or was told to close before it began afresh. */
 static bool is_worn(const struct connection *c)
 {
@@ -377,7 +389,9 @@ static void send_out(struct connection *c)
 static void conclude_closed(struct connection *c)
 {
 	struct engine *e = &c->engine;
-	if (connection_choked(c)) {
+	if (c->spoilt) {
+		begin_anew(c);
+	} else if (connection_choked(c)) {
 		begin_small(c);
 	} else if (e->try_plain && !c->plain) {
 		begin_plain(c);

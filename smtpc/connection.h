@@ -20,6 +20,8 @@
  *            shorter): in five seconds two lost segments have been sent again, and a host that was only slow has lost
  *            nothing but its hybrid group. If the small one helps, qmgr is told, and remembers it (CONNECTION_SMALL_HELLO);
  *            else all is as if it had been the first.
+ *            A TLS session that is resumed, and whose certificate is good for what is wanted no more, is forgotten: once more, with
+ *            a handshake that shows what the host has now.
  * ERRORS     As connection_open.why.
  * SEE        engine.h; base/delivery.h; RFC 5321 4.5.3.2; RFC 7435 (opportunistic security).
  */

@@ -61,6 +61,8 @@ struct connection {
 	bool small;	  /* it is sent a small ClientHello only */
 	bool large;	  /* its ClientHello is, and need not be */
 	bool hello_answered;
+	bool spoilt; /* the session that it resumed does not prove what is wanted: once more, */
+	bool anew;   /* without any */
 	size_t hello_bytes;	/* 0: not sent yet */
 	struct verdict *choked; /* why it is small, until qmgr is told; or NULL */
 	char *demanded;		/* a policy that its login demands, or NULL */

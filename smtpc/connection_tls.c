@@ -58,6 +58,8 @@ static bool fits_small_hello(const SSL_SESSION *session)
 /* One to resume, or NULL. */
 static SSL_SESSION *find_session(const struct connection *c)
 {
+	if (c->anew)
+		return NULL;
 	char *key = session_key(c);
 	SSL_SESSION *session = sessions_take(&c->worker->sessions, key);
 	free(key);
@@ -209,34 +211,66 @@ static enum tls_verified verify_host(const struct connection *c, struct buf *rec
 			  tls_policy_items(c->tls), demanded ? why : untold);
 }
 
-void connection_shaken(struct connection *c)
+static void trust_host(struct connection *c, enum tls_verified verified)
 {
 	static const enum metric results[] = {[TLS_VERIFIED_NONE] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_TRUSTED] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
 					      [TLS_VERIFIED_STS] = METRIC_tls_client_sts,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
+	metrics_add(results[verified], 1);
+	c->engine.proven = verified >= TLS_VERIFIED_MATCHED;
+	c->engine.sasl_setup.binding = connection_binding(c);
+	engine_secured(&c->engine);
+}
+
+static void distrust_host(struct connection *c, const char *why)
+{
+	metrics_add(METRIC_tls_client_untrusted, 1);
+	connection_forget_session(c);
+	engine_untrusted(&c->engine, why);
+}
+
+/* untold: as verify_host() has it; why: likewise. */
+static void conclude_handshake(struct connection *c, enum tls_verified verified,
+			       const char *record, struct buf *why, const char *untold)
+{
+	bool good = buf_len(why) == 0;
+	if (!good && c->demanded)
+		buf_puts(why, ", and no login is sent without proof");
+	connection_report_shaken(c, verified, good ? untold : buf_cstr(why));
+	if (*untold)
+		connection_failed_test(c, untold);
+	log_tls(c, verified, *record ? record : NULL, good ? NULL : buf_cstr(why));
+	if (good)
+		trust_host(c, verified);
+	else
+		distrust_host(c, buf_cstr(why));
+}
+
+/* A session holds the certificate that was shown when it began. The host may have another by now, and has not been asked for it: what
+ * is wrong with the old one is no fault of the host, nor a reason to return mail. */
+static bool blames_session(const struct connection *c)
+{
+	return !c->anew && SSL_session_reused(stream_ssl(c->stream));
+}
+
+static void spoil_session(struct connection *c, const char *why)
+{
+	connection_forget_session(c);
+	c->spoilt = true;
+	engine_untrusted(&c->engine, why);
+}
+
+void connection_shaken(struct connection *c)
+{
 	struct buf why = {0}, record = {0}, untold = {0};
 	enum tls_verified verified = verify_host(c, &record, &why, &untold);
-	bool good = buf_len(&why) == 0;
-	if (!good && c->demanded)
-		buf_puts(&why, ", and no login is sent without proof");
-	connection_report_shaken(c, verified, buf_cstr(good ? &untold : &why));
-	if (buf_len(&untold) > 0)
-		connection_failed_test(c, buf_cstr(&untold));
+	if (buf_len(&why) > 0 && blames_session(c))
+		spoil_session(c, buf_cstr(&why));
+	else
+		conclude_handshake(c, verified, buf_cstr(&record), &why, buf_cstr(&untold));
 	buf_fini(&untold);
-	log_tls(c, verified, buf_len(&record) > 0 ? buf_cstr(&record) : NULL,
-		good ? NULL : buf_cstr(&why));
-	if (good) {
-		metrics_add(results[verified], 1);
-		c->engine.proven = verified >= TLS_VERIFIED_MATCHED;
-		c->engine.sasl_setup.binding = connection_binding(c);
-		engine_secured(&c->engine);
-	} else {
-		metrics_add(METRIC_tls_client_untrusted, 1);
-		connection_forget_session(c);
-		engine_untrusted(&c->engine, buf_cstr(&why));
-	}
 	buf_fini(&record);
 	buf_fini(&why);
 }

@@ -4,11 +4,14 @@
 import email
 import email.policy
 import json
+import pathlib
+import re
 import ssl
 
 import pytest
 
 from lab.behaviour import EVERYTHING
+from lab.certs import Certificates
 from lab.config import Config
 from lab.net import free_port
 from lab.signed import SignedZones
@@ -97,6 +100,33 @@ def test_a_wish_outlives_a_restart(lab, certificates, proof):
     relay.restart()
     sink = lab.sink(tls=proof, extensions=OFFERING, port=port)
     assert "REQUIRETLS" in sink.wait_messages(1)[0].sender_params
+
+
+@pytest.mark.parametrize("parameters", [" REQUIRETLS", ""])
+def test_a_host_with_a_new_certificate_is_asked_for_it_where_a_session_holds_the_old_one(lab, certificates, parameters):
+    """The old one is good no more, as after its last day; what goes by REQUIRETLS would be returned for it."""
+    old = Certificates(lab.folder("old"))
+    trusted = lab.folder("trusted") / "ca.pem"
+    trusted.write_bytes(b"".join(pathlib.Path(one.ca).read_bytes() for one in (old, certificates)))
+    context = certificates.context_of(*old.host("mx.test"))
+    sink = lab.sink(tls=context, extensions=OFFERING)
+    config = _config(certificates)
+    config.extra = f'tls {{ ca = "{trusted}" }}\n'
+    config.routes["dest.test"] = {"relay": [f"[{HOST}]:{sink.port}"], "tls": "verify:mx.test"}
+    config.transports["smtp"] = {"connection_max_messages": 1}
+    relay = lab.relay(config)
+    for count in (1, 2):
+        _send(relay, "to@dest.test", parameters)
+        relay.wait_event("sent", count=count)
+    assert relay.wait_event("tls", count=2, policy=re.compile("verify"))["resumed"] == "yes"
+    context.load_cert_chain(*certificates.host("mx.test"))
+    trusted.write_bytes(pathlib.Path(certificates.ca).read_bytes())
+    assert relay.command("reload").returncode == 0
+    _send(relay, "to@dest.test", parameters)
+    relay.wait_event("sent", count=3)
+    shaken = relay.wait_events("tls", count=3, policy=re.compile("verify"))
+    assert len(shaken) == 3 and shaken[-1]["verified"] == "matched" and shaken[-1].get("resumed") is None
+    assert not relay.events("bounced") and not relay.events("host", state="out")
 
 
 def test_who_is_meant_is_told_by_dnssec_or_dane(lab, certificates):
