@@ -205,6 +205,24 @@ bool nexthop_known(const struct nexthop *n)
 	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
+int64_t nexthop_age_ms(const struct nexthop *n)
+{
+	return scheduler_now_ms(&n->qmgr->sched) - n->known_ms;
+}
+
+bool nexthop_to_renew(const struct nexthop *n)
+{
+	int64_t asked_ms = scheduler_now_ms(&n->qmgr->sched) - n->asked_ms;
+	return n->lookup.asking == 0 && nexthop_age_ms(n) >= NEXTHOP_RENEW_MS &&
+	       asked_ms >= NEXTHOP_RENEW_MS;
+}
+
+void nexthop_forget_age(struct nexthop *n)
+{
+	n->fresh_until_ms = 0;
+	n->known_ms = -NEXTHOP_OLD_MS;
+}
+
 void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 		 const struct route *way)
 {
@@ -216,7 +234,6 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 	/* Where nobody is trusted no policy could be kept to. */
 	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
 	const char *flow = job->work->flow->name;
-	n->asked_by = m;
 	n->overtaken = false;
 	nexthop_lookup_begin(
 		&n->lookup, &route, address,
@@ -314,6 +331,7 @@ static void leave_site(struct nexthop *n)
 	assert(!s || s->refs > 0);
 	if (s)
 		s->refs--;
+	n->way.queue = NULL;
 }
 
 /* A site of its own for the source, behind all that the site is called. */
@@ -394,6 +412,12 @@ static struct verdict *no_address(const struct nexthop *n)
 		"source %s has no address of the family of the hosts, nor has another", n->source);
 }
 
+/* Nothing may go there, or there is nothing. That nobody could tell says nothing of what was found before. */
+static bool leads_nowhere(const struct nexthop *n, const struct verdict *failure)
+{
+	return failure && (failure->class == VERDICT_FAILED || n->lookup.fault != TLS_RESULT_SUCCESS);
+}
+
 /* All that was asked is known. */
 static void conclude_lookup(struct nexthop *n, struct verdict **why)
 {
@@ -402,9 +426,13 @@ static void conclude_lookup(struct nexthop *n, struct verdict **why)
 	n->lacks = !failure && !n->elsewhere && n->source && !any_fits(n);
 	if (n->lacks)
 		failure = no_address(n);
-	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + (failure ? 0 : FRESH_MS);
+	int64_t now_ms = scheduler_now_ms(&n->qmgr->sched);
+	n->fresh_until_ms = now_ms + (failure ? 0 : FRESH_MS);
+	n->known_ms = failure ? n->known_ms : now_ms;
 	settle_subject(n, failure);
-	if (!failure && !n->elsewhere)
+	if (leads_nowhere(n, failure))
+		leave_site(n);
+	else if (!failure && !n->elsewhere)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
 	*why = failure;

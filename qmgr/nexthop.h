@@ -7,6 +7,9 @@
  * Where no transport is named for the mail, the provider of the hosts may want another: then it is known as elsewhere, and
  * the router asks once more, with the port and the policy of that one.
  *
+ * What waits goes by what was found when it came, and follows where a later look-up leads. What was found is asked for once more
+ * when it is served NEXTHOP_RENEW_MS later; from NEXTHOP_OLD_MS on it waits for the answer.
+ *
  * OWNERSHIP  The thread's table; collected when no peer refers to it, nobody waits for it, and its answer
  *            is stale. Has a reference on its site.
  * THREAD     qmgr.
@@ -20,6 +23,8 @@
 #include "qmgr/message.h"
 #include "qmgr/route/nexthop_lookup.h"
 
+enum { NEXTHOP_RENEW_MS = 10000, NEXTHOP_OLD_MS = 30000 };
+
 struct nexthop {
 	char *key;
 	char *tls;	 /* policy of transport, route and the recipient's domain */
@@ -32,7 +37,7 @@ struct nexthop {
 	struct qmgr *qmgr;
 	struct way way;		      /* to the site, once that is known */
 	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
-	struct message *asked_by;     /* asking, */
+	struct message *asked_by;     /* asking, or NULL: for mail that waits at its site, */
 	int64_t asked_ms;	      /* since when, steady clock, */
 	struct list in_brisk;	      /* and in the order of qmgr->brisk: in none where it lags */
 	bool open;		      /* no transport is named for such mail */
@@ -41,10 +46,16 @@ struct nexthop {
 	bool overtaken;		      /* asking: there was a reload since */
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
 	int64_t fresh_until_ms; /* steady clock */
+	int64_t known_ms;	/* steady clock: its hosts were found last */
 	struct waiting_recipient *waiting;
 	size_t nwaiting;
 	UT_hash_handle hh;
 };
+
+static inline struct nexthop *nexthop_of_way(struct way *way)
+{
+	return (struct nexthop *)((char *)way - offsetof(struct nexthop, way));
+}
 
 static inline struct site *nexthop_site(const struct nexthop *n) /* NULL until known */
 {
@@ -68,8 +79,15 @@ bool nexthop_has_left(struct job *, uint32_t recipient, const struct route *, co
 
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 
+int64_t nexthop_age_ms(const struct nexthop *); /* of what is known of it */
+bool nexthop_to_renew(const struct nexthop *);
+/* That is so old that it is to be asked for, and was not lately. */
+
+void nexthop_forget_age(struct nexthop *);
+/* What is known may be wrong: it is looked up again before anything goes there. */
+
 void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient, const struct route *);
-/* Begin a look-up on behalf of this message on its transport; what for is taken from the recipient's route. */
+/* Begin a look-up for mail of this job; what for is taken from the recipient's route. */
 
 void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
 /* For the answer. */
@@ -80,7 +98,8 @@ void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
 struct nexthop *nexthop_answered(struct resolve *, struct verdict **why);
 struct nexthop *nexthop_sts_answered(struct sts_ask *, struct verdict **why);
 /* The one that was asked about, if all that it asked is answered: then those who wait for it are to be
- * taken. NULL: something is still to come. why: what failed, the caller's; NULL: it is known. */
+ * taken. NULL: something is still to come. why: what failed, the caller's; NULL: it is known. Of what failed for now the site stays; there
+ * is none any more where that is final, or where hosts are left out for what they must prove. */
 
 size_t nexthop_take_waiting(struct nexthop *, struct waiting_recipient **);
 /* Who has waited, in order; the caller's to free(). */

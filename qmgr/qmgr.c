@@ -39,6 +39,12 @@ static void give_credit(struct qmgr *q)
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
+/* What domains demand is to be found out, or no more. */
+static bool asks_otherwise(const struct conf_tls *before, const struct conf_tls *now)
+{
+	return before->dane != now->dane || before->mta_sts != now->mta_sts;
+}
+
 static void apply_conf(struct qmgr *q, struct conf *conf)
 {
 	struct conf *old = q->sched.conf;
@@ -58,6 +64,8 @@ static void apply_conf(struct qmgr *q, struct conf *conf)
 	HASH_ITER(hh, q->nexthops, n, tmp)
 	{
 		n->fresh_until_ms = 0;
+		if (asks_otherwise(&old->tls, &conf->tls))
+			nexthop_forget_age(n);
 		n->overtaken = n->lookup.asking > 0;
 		n->lacks = false;
 	}

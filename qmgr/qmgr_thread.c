@@ -191,6 +191,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .check = check_work,
 					     .move = router_move,
 					     .may_move = router_may_move,
+					     .renew = router_renew,
 					     .resumed = release_flow,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);

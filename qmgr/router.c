@@ -77,12 +77,14 @@ static void on_tick(void *owner)
 	q->db.thread.settle(q->db.thread.context);
 }
 
-static void begin_lookup(struct nexthop *n, const struct job *job, uint32_t recipient,
-			 const struct route *way)
+/* by NULL: nobody waits for it, and whoever it is for may end meanwhile. */
+static void begin_lookup(struct nexthop *n, struct message *by, const struct job *job,
+			 uint32_t recipient, const struct route *way)
 {
-	struct message *m = message_of_work(job->work);
 	struct qmgr *q = n->qmgr;
-	m->lookups++;
+	n->asked_by = by;
+	if (by)
+		by->lookups++;
 	q->lookups++;
 	n->asked_ms = scheduler_now_ms(&q->sched);
 	list_append(&q->brisk, &n->in_brisk);
@@ -199,7 +201,7 @@ static bool route_recipient(struct job *job, uint32_t recipient, const struct ro
 	if (n->lookup.asking == 0) {
 		if (!may_look_up(m))
 			return false;
-		begin_lookup(n, job, recipient, way);
+		begin_lookup(n, m, job, recipient, way);
 	}
 	nexthop_wait(n, job, recipient);
 	return true;
@@ -252,12 +254,22 @@ static void route_recipient_anew(const struct peer *p, uint32_t recipient)
 		router_add(job, recipient);
 }
 
+/* All of its recipients. */
+static bool is_to_move_anyway(const struct peer *p, uint32_t recipient)
+{
+	(void)p;
+	(void)recipient;
+	return true;
+}
+
 /* Recipients that are to move leave the entry, and are behind those that have left others. */
-static uint32_t *take_out_of_entry(struct entry *e, uint32_t *moving, size_t *n)
+static uint32_t *take_out_of_entry(struct entry *e,
+				   bool (*is_to)(const struct peer *, uint32_t recipient),
+				   uint32_t *moving, size_t *n)
 {
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (!is_to_move(e->peer, e->recipient[i])) {
+		if (!is_to(e->peer, e->recipient[i])) {
 			e->recipient[left++] = e->recipient[i];
 			continue;
 		}
@@ -269,13 +281,13 @@ static uint32_t *take_out_of_entry(struct entry *e, uint32_t *moving, size_t *n)
 }
 
 /* As if they had just been read. None before all are out: one that finds no room elsewhere comes back to the last entry. */
-static bool move_peer(struct peer *p)
+static bool move_peer(struct peer *p, bool (*is_to)(const struct peer *, uint32_t recipient))
 {
 	uint32_t *moving = NULL;
 	size_t n = 0;
 	list_each (link, next, &p->entries) {
 		struct entry *e = list_entry(link, struct entry, in_peer);
-		moving = take_out_of_entry(e, moving, &n);
+		moving = take_out_of_entry(e, is_to, moving, &n);
 		if (e->n == 0) {
 			peer_drop_entry(e);
 			job_entry_done(e);
@@ -292,9 +304,35 @@ void router_move(struct site *s)
 {
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
-		if (move_peer(p))
+		if (move_peer(p, is_to_move))
 			s->db->thread.check(p->job->work);
 	}
+}
+
+/* Before what is known is too old: nothing waits for the answer. */
+static void ask_ahead(const struct peer *p, struct nexthop *n)
+{
+	struct message *m = message_of_work(p->job->work);
+	uint32_t recipient = peer_first(p)->recipient[0];
+	const struct route *way = router_route(m, recipient);
+	bool same = way->action == ROUTE_DELIVER && nexthop_of(p->job, recipient, way) == n;
+	if (same && may_look_up(m))
+		begin_lookup(n, NULL, p->job, recipient, way);
+}
+
+bool router_renew(struct peer *p)
+{
+	struct nexthop *n = nexthop_of_way(p->way);
+	struct message *m = message_of_work(p->job->work);
+	bool left = n->elsewhere || p->queue != p->way->queue;
+	if (left || nexthop_age_ms(n) >= NEXTHOP_OLD_MS) {
+		move_peer(p, is_to_move_anyway);
+		check_message(m);
+		return true;
+	}
+	if (nexthop_to_renew(n))
+		ask_ahead(p, n);
+	return false;
 }
 
 bool router_may_move(const struct entry *e)
@@ -368,9 +406,12 @@ static void end_lookup(struct nexthop *n)
 {
 	struct qmgr *q = n->qmgr;
 	int64_t *of = list_empty(&n->in_brisk) ? &q->lagging : &q->lookups;
-	assert(n->asked_by->lookups > 0 && *of > 0);
+	assert(*of > 0);
 	list_remove(&n->in_brisk);
-	n->asked_by->lookups--;
+	if (n->asked_by) {
+		assert(n->asked_by->lookups > 0);
+		n->asked_by->lookups--;
+	}
 	(*of)--;
 	q->router_due = true;
 }
@@ -419,20 +460,42 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	verdict_unref(failure);
 }
 
+/* What waits where it led before. */
+static void follow_nexthop(const struct nexthop *n, struct site *before)
+{
+	if (!n->elsewhere && nexthop_site(n) == before)
+		return;
+	list_each (link, tmp, &before->queue.peers) {
+		struct peer *p = list_entry(link, struct peer, in_queue);
+		struct message *m = message_of_work(p->job->work);
+		if (p->way == &n->way && move_peer(p, is_to_move_anyway))
+			check_message(m);
+	}
+}
+
+static void conclude_lookup(struct nexthop *n, struct site *before, struct verdict *failure)
+{
+	let_go(n, failure);
+	if (before)
+		follow_nexthop(n, before);
+}
+
 void router_answered(struct resolve *r)
 {
 	struct verdict *failure = NULL;
+	struct site *before = nexthop_site(r->owner);
 	struct nexthop *n = nexthop_answered(r, &failure);
 	if (n)
-		let_go(n, failure);
+		conclude_lookup(n, before, failure);
 }
 
 void router_sts_answered(struct sts_ask *a)
 {
 	struct verdict *failure = NULL;
+	struct site *before = nexthop_site(a->owner);
 	struct nexthop *n = nexthop_sts_answered(a, &failure);
 	if (n)
-		let_go(n, failure);
+		conclude_lookup(n, before, failure);
 }
 
 void router_forget(struct nexthop *n)

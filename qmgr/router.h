@@ -42,6 +42,10 @@ void router_move(struct site *);
 /* Entries that wait there, and are to go from another source, by another transport or to another site now, are routed
  * anew. */
 
+bool router_renew(struct peer *);
+/* What it has is about to be served. True: its next hop was looked up too long ago, and all of it has left, to come back with what is
+ * found now; the peer may be gone. */
+
 bool router_may_move(const struct entry *); /* in flight */
 /* Another source may be had for its mail. */
 
@@ -53,7 +57,8 @@ void router_run(struct qmgr *);
 
 void router_answered(struct resolve *);
 void router_sts_answered(struct sts_ask *);
-/* A look-up is answered: those who wait for it get their entries, or their verdicts. */
+/* A look-up is answered: those who wait for it get their entries, or their verdicts. What waits at a site goes where its next hop
+ * leads now. */
 
 void router_forget(struct nexthop *);
 /* Forget who waits for its answer, which nobody will hear. */

@@ -110,6 +110,10 @@ struct destdb_thread {
 
 	bool (*may_move)(const struct entry *); /* in flight: there is one for its mail */
 
+	bool (*renew)(struct peer *);
+	/* One of its entries is about to be served: is its next hop known well enough? True: it was not, and all of them have left, to
+	 * come back when it is. The peer may be gone. */
+
 	void (*resumed)(void *context, const char *flow);
 	/* Its mail in the queue is due; NULL: what says that a site or host is suspended, since nobody knows which. */
 

@@ -332,6 +332,8 @@ bool dispatch_one(struct transport *t)
 	if (!p)
 		return false;
 	struct site *s = site_of_queue(p->queue);
+	if (s->db->thread.renew(p))
+		return true;
 	/* Who has just slipped past may fit where the one before was too large. */
 	struct conn *c = site_place(s, p);
 	if (c || s->queue.state == QUEUE_PLACED) {

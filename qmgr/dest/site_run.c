@@ -15,6 +15,8 @@ static void serve_granted(struct site *s)
 		struct conn *c = site_place(s, p);
 		if (!c)
 			break;
+		if (s->db->thread.renew(p))
+			continue;
 		struct entry *e = peer_take(p);
 		site_count_delivery(s);
 		conn_give(s->db, c, e);

@@ -257,6 +257,51 @@ static void dane_only_leaves_out_who_has_no_usable_record(void **state)
 	envelope_free(&e);
 }
 
+/* Mail waits for a host that had no records. The question that another message has asked since. */
+static struct resolve *asked_since(void)
+{
+	begin("");
+	send_mail(1, "x@a.test");
+	answered(asked("a.test", "mx.a.test", NULL));
+	pass_time(6000);
+	send_mail(2, "y@a.test");
+	return asked("a.test", "mx.a.test", NULL);
+}
+
+static void what_waits_goes_by_the_records_that_there_are_since(void **state)
+{
+	(void)state;
+	struct resolve *r = asked_since();
+	has_tlsa(r, 0, &of_key);
+	answered(r);
+	assert_int_equal(site_named("mx.a.test tls=dane")->queue.waiting, 2);
+	for (int i = 0; i < opened.n; i++)
+		ready(open_at(i), 1);
+	assert_int_equal(given.n, 2);
+	for (int i = 0; i < opened.n; i++)
+		if (given_at(0)->connection == open_at(i)->connection)
+			assert_int_equal(strncmp(open_at(i)->tls, "dane:", 5), 0);
+	assert_int_equal(given_at(0)->id, 1);
+}
+
+static void what_waits_does_so_for_longer_where_nobody_can_be_sure_any_more(void **state)
+{
+	(void)state;
+	struct resolve *r = asked_since();
+	has_no_answer(r, 0);
+	answered(r);
+	r = asked("a.test", "mx.a.test", NULL);
+	has_no_answer(r, 0);
+	answered(r);
+	ready(open_at(0), 1);
+	assert_int_equal(given.n, 0);
+	for (int i = 2; i > 0; i--) {
+		struct envelope *e = is_kept((uint64_t)i);
+		assert_string_equal(e->rcpt[0].last->dsn, "4.4.3");
+		envelope_free(&e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +318,10 @@ int main(void)
 		cmocka_unit_test_teardown(a_host_that_nobody_can_be_sure_of_is_left_out, finish),
 		cmocka_unit_test_teardown(with_no_other_host_the_mail_waits, finish),
 		cmocka_unit_test_teardown(dane_only_leaves_out_who_has_no_usable_record, finish),
+		cmocka_unit_test_teardown(what_waits_goes_by_the_records_that_there_are_since,
+					  finish),
+		cmocka_unit_test_teardown(
+			what_waits_does_so_for_longer_where_nobody_can_be_sure_any_more, finish),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

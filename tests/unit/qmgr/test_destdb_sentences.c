@@ -36,6 +36,7 @@ static void choose_1000(struct site_host *hosts, const struct host *host, int ti
 static void those_to_be_retried_get_a_probe_each_beside_what_serves(void **state)
 {
 	(void)state;
+	names_stay = true;
 	begin("transport smtp { initial_destination_concurrency = 1 "
 	      "destination_concurrency_limit = 1 }");
 	for (uint64_t id = 1; id <= 3; id++)

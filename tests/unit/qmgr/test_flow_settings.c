@@ -65,6 +65,7 @@ static void deliveries_of_a_flow_are_so_many_in_a_time_at_all_sites(void **state
 static void no_connection_is_opened_for_what_is_not_due(void **state)
 {
 	(void)state;
+	names_stay = true;
 	begin(ONE_EACH "flow a.test { rate = 1/m }");
 	send_to_sites(1, "x@a.test", 10);
 	assert_int_equal(opened.n, 1);
@@ -75,6 +76,7 @@ static void no_connection_is_opened_for_what_is_not_due(void **state)
 static void others_go_on_at_the_same_site(void **state)
 {
 	(void)state;
+	names_stay = true;
 	begin(ONE_EACH "flow a.test { rate = 1/m }");
 	for (uint64_t id = 1; id <= 10; id++)
 		send_as(id, "x@a.test", "x@dest.test");
@@ -130,6 +132,7 @@ static void what_its_connection_could_not_take_is_not_counted(void **state)
 static void who_sends_one_at_a_time_keeps_to_it(void **state)
 {
 	(void)state;
+	names_stay = true;
 	begin(ONE_EACH "flow a.test { rate = 1/m }");
 	send_as(1, "x@a.test", "x@dest.test");
 	answer_what_is_given();

@@ -162,6 +162,116 @@ static void what_a_destination_is_holds_from_the_reload_on(void **state)
 	}
 }
 
+/* Two messages wait, and a third one later; until then the domain has moved. */
+static void two_wait_and_it_moves(void)
+{
+	begin("");
+	send_many(2);
+	pass_time(6000);
+	send_mail(3, "x@a.test");
+	answer("a.test", "10 new.test 192.0.2.2");
+}
+
+static void what_waits_goes_where_its_next_hop_leads_now(void **state)
+{
+	(void)state;
+	two_wait_and_it_moves();
+	assert_int_equal(site_named("mx.test")->queue.waiting, 0);
+	assert_int_equal(site_named("new.test")->queue.waiting, 3);
+	ready(open_to("mx.test"), 1);
+	assert_int_equal(given.n, 0);
+	ready(open_to("new.test"), 1);
+	assert_int_equal(given_at(0)->id, 1);
+}
+
+static void what_comes_back_from_where_it_led_before_goes_there_too(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_to("mx.test"), 1);
+	pass_time(6000);
+	send_mail(2, "x@a.test");
+	answer("a.test", "10 new.test 192.0.2.2");
+	put_back(delivery_of_mail(1));
+	assert_int_equal(given.n, 0);
+	assert_int_equal(site_named("new.test")->queue.waiting, 2);
+}
+
+static void mail_is_returned_where_its_domain_takes_none_any_more(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	pass_time(6000);
+	send_mail(2, "y@a.test");
+	no_answer("a.test", VERDICT_FAILED, "5.1.10");
+	no_answer("a.test", VERDICT_FAILED, "5.1.10");
+	ready(open_to("mx.test"), 1);
+	assert_int_equal(given.n, 0);
+	assert_int_equal(told.n, 2);
+	stored(next_told(SPOOL_STORE), true);
+	stored(next_told(SPOOL_STORE), true);
+}
+
+static void what_could_not_be_looked_up_for_now_waits_where_it_was(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	pass_time(6000);
+	send_mail(2, "y@a.test");
+	no_answer("a.test", VERDICT_DEFERRED, "4.4.3");
+	struct envelope *e = is_kept(2);
+	envelope_free(&e);
+	ready(open_to("mx.test"), 1);
+	assert_int_equal(given_at(0)->id, 1);
+}
+
+static void nothing_goes_by_an_answer_that_is_too_old(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_rate_delay = 1h }");
+	send_many(2);
+	ready(open_to("mx.test"), 1);
+	done(given_at(0), VERDICT_SENT);
+	pass_time(3600000);
+	assert_int_equal(given.n, 0);
+	answer("a.test", "10 new.test 192.0.2.2");
+	ready(open_to("new.test"), 1);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void an_answer_is_renewed_while_mail_goes_by_it(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(40);
+	int renewed = 0;
+	ready(open_to("mx.test"), 1);
+	for (int second = 1; second < 36; second++) {
+		pass_time(1000);
+		done(given_at(0), VERDICT_SENT);
+		assert_int_equal(given.n, 1); /* it waits for no answer */
+		renewed += questions.n;
+		if (questions.n > 0)
+			answer("a.test", one_host);
+	}
+	assert_int_equal(renewed, 3);
+}
+
+static void what_a_reload_has_asked_otherwise_is_asked_before_mail_goes(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(2);
+	reload("tls { mta_sts = false }");
+	ready(open_to("mx.test"), 1);
+	assert_int_equal(given.n, 0);
+	answer("a.test", "10 new.test 192.0.2.2");
+	assert_int_equal(site_named("new.test")->queue.waiting, 2);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -174,6 +284,13 @@ int main(void)
 		TEST(an_order_by_name_means_relay_and_mail_hosts),
 		TEST(a_domain_that_is_suspended_while_it_is_looked_up_gets_no_mail),
 		TEST(what_a_destination_is_holds_from_the_reload_on),
+		TEST(what_waits_goes_where_its_next_hop_leads_now),
+		TEST(what_comes_back_from_where_it_led_before_goes_there_too),
+		TEST(mail_is_returned_where_its_domain_takes_none_any_more),
+		TEST(what_could_not_be_looked_up_for_now_waits_where_it_was),
+		TEST(nothing_goes_by_an_answer_that_is_too_old),
+		TEST(an_answer_is_renewed_while_mail_goes_by_it),
+		TEST(what_a_reload_has_asked_otherwise_is_asked_before_mail_goes),
 	};
 	return RUN(tests);
 }

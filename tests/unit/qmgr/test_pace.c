@@ -162,6 +162,7 @@ static void a_clone_has_a_rate_of_its_own(void **state)
 /* One is sent, and the next would wait for an hour. How long it does after the reload. */
 static int64_t wait_after(const char *before, const char *after)
 {
+	names_stay = true;
 	begin(before);
 	for (uint64_t id = 1; id <= 2; id++)
 		send_mail(id, "x@dest.test");
