@@ -166,48 +166,66 @@ static void keep_to_policy(struct nexthop_lookup *l)
 	free(best);
 }
 
+/* There is a policy, or may be, and it could not be had: with it the same host may be proven. NULL: it is not so. */
+static const struct sts_ask *missed_policy(const struct nexthop_lookup *l, int of)
+{
+	const struct sts_ask *a = of == 0 ? l->sts : NULL;
+	bool missed = a && !a->policy &&
+		      (a->outcome == STS_RECORD_UNKNOWN || a->outcome >= STS_FETCH_ERROR);
+	return missed ? a : NULL;
+}
+
 /* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
-static struct verdict *refuse_unprovable(const struct resolve *r, const struct resolve_host *h,
-					 enum transport_tls level)
+static struct verdict *refuse_unprovable(const struct nexthop_lookup *l, int of,
+					 const struct resolve_host *h)
 {
 	union address unused;
+	const struct resolve *r = l->answer[of].resolve;
+	const struct sts_ask *missed = missed_policy(l, of);
 	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
 		     strcmp(h->name, r->name) == 0;
-	if (by_records(h) || level == TRANSPORT_TLS_VERIFY || meant ||
+	if (by_records(h) || l->answer[of].level == TRANSPORT_TLS_VERIFY || meant ||
 	    address_parse_unix(h->name, &unused))
 		return NULL;
-	return verdict_printf(VERDICT_FAILED, 0, "5.7.10", NULL,
+	return verdict_printf(missed ? VERDICT_DEFERRED : VERDICT_FAILED, 0,
+			      missed ? "4.7.10" : "5.7.10", NULL,
 			      "REQUIRETLS was asked for, and nothing proves that %s is a mail host "
-			      "for %s",
-			      h->name, r->name);
+			      "for %s%s%s",
+			      h->name, r->name, missed ? ": its MTA-STS policy can't be had now: " : "",
+			      missed && missed->why ? missed->why : "");
+}
+
+static void log_left_out(const struct nexthop_answer *a, const struct resolve_host *h, bool barred,
+			 const struct verdict *why)
+{
+	const char *dane = a->dane == TLS_DANE_DEMANDED ? "dane-only" : "dane";
+	log_event(LOG_LEVEL_WARNING, "tls", "host", h->name, "policy",
+		  barred ? dane : "requiretls", "verified", "none", "reason", why->text, NULL);
 }
 
 /* The first that is barred says why, should there be no other. */
-static void leave_out_barred(struct nexthop_lookup *l, const struct nexthop_answer *a)
+static void leave_out_barred(struct nexthop_lookup *l, int of)
 {
+	const struct nexthop_answer *a = &l->answer[of];
 	struct resolve *r = a->resolve;
 	bool requiretls = l->wish == ENVELOPE_TLS_REQUIRED;
 	int kept = 0;
 	for (int i = 0; i < r->nhost; i++) {
-		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
-		if (!why && requiretls)
-			why = refuse_unprovable(r, &r->host[i], a->level);
+		struct resolve_host *h = &r->host[i];
+		struct verdict *barred = nexthop_lookup_barred(h, a->dane);
+		struct verdict *why =
+			!barred && requiretls ? refuse_unprovable(l, of, h) : barred;
 		if (!why) {
-			r->host[kept++] = r->host[i];
+			r->host[kept++] = *h;
 			continue;
 		}
-		if (why->class == VERDICT_DEFERRED)
-			l->fault = r->host[i].unsure ? TLS_RESULT_DNSSEC_INVALID
-						     : TLS_RESULT_DANE_REQUIRED;
-		log_event(LOG_LEVEL_WARNING, "tls", "host", r->host[i].name, "policy",
-			  why->class == VERDICT_FAILED	 ? "requiretls"
-			  : a->dane == TLS_DANE_DEMANDED ? "dane-only"
-							 : "dane",
-			  "verified", "none", "reason", why->text, NULL);
+		if (barred)
+			l->fault = h->unsure ? TLS_RESULT_DNSSEC_INVALID : TLS_RESULT_DANE_REQUIRED;
+		log_left_out(a, h, barred, why);
 		if (!r->failure)
 			r->failure = verdict_ref(why);
 		verdict_unref(why);
-		resolve_host_fini(&r->host[i]);
+		resolve_host_fini(h);
 	}
 	r->nhost = kept;
 }
@@ -227,7 +245,7 @@ static bool one_answered(struct nexthop_lookup *l)
 	keep_to_policy(l);
 	for (int i = 0; i < l->nanswer; i++) {
 		l->answer[i].level = level_of(l, i);
-		leave_out_barred(l, &l->answer[i]);
+		leave_out_barred(l, i);
 	}
 	return true;
 }

@@ -300,6 +300,26 @@ static void requiretls_is_met_by_hosts_of_an_enforced_policy(void **state)
 	fails(VERDICT_FAILED, "5.7.10");
 }
 
+/* Without it nobody tells that the host is one of the domain's. */
+static void requiretls_waits_for_a_policy_that_can_not_be_had_for_now(void **state)
+{
+	static const enum sts_outcome may_pass[] = {STS_RECORD_UNKNOWN, STS_FETCH_ERROR,
+						    STS_UNTRUSTED, STS_INVALID};
+	static const enum sts_outcome none[] = {STS_NO_RECORD, STS_BAD_RECORD};
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		begin_with("", "a@example.test", ENVELOPE_TLS_REQUIRED);
+		asked_sts->outcome = i < 4 ? may_pass[i] : none[i - 4];
+		has(0, "mx.good.test", 20, "192.0.2.2");
+		all_answered();
+		fails(i < 4 ? VERDICT_DEFERRED : VERDICT_FAILED, i < 4 ? "4.7.10" : "5.7.10");
+		assert_int_equal(lookup.fault, TLS_RESULT_SUCCESS);
+		end(NULL);
+	}
+	begin("", "a@example.test");
+	all_answered();
+}
+
 static void a_policy_that_is_tested_leaves_nobody_out(void **state)
 {
 	struct nexthop_host *host;
@@ -373,6 +393,8 @@ int main(void)
 		cmocka_unit_test_teardown(records_that_can_not_be_used_change_nothing_of_a_policy,
 					  end),
 		cmocka_unit_test_teardown(requiretls_is_met_by_hosts_of_an_enforced_policy, end),
+		cmocka_unit_test_teardown(
+			requiretls_waits_for_a_policy_that_can_not_be_had_for_now, end),
 		cmocka_unit_test_teardown(a_policy_that_is_tested_leaves_nobody_out, end),
 		cmocka_unit_test_teardown(no_policy_is_asked_for_relays_and_literals, end),
 		cmocka_unit_test_teardown(the_policy_is_the_domains_not_the_fallbacks, end),
