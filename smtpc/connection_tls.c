@@ -232,8 +232,8 @@ static void distrust_host(struct connection *c, const char *why)
 }
 
 /* untold: as verify_host() has it; why: likewise. */
-static void conclude_handshake(struct connection *c, enum tls_verified verified,
-			       const char *record, struct buf *why, const char *untold)
+static void conclude_handshake(struct connection *c, enum tls_verified verified, const char *record,
+			       struct buf *why, const char *untold)
 {
 	bool good = buf_len(why) == 0;
 	if (!good && c->demanded)

@@ -187,20 +187,20 @@ static struct verdict *refuse_unprovable(const struct nexthop_lookup *l, int of,
 	if (by_records(h) || l->answer[of].level == TRANSPORT_TLS_VERIFY || meant ||
 	    address_parse_unix(h->name, &unused))
 		return NULL;
-	return verdict_printf(missed ? VERDICT_DEFERRED : VERDICT_FAILED, 0,
-			      missed ? "4.7.10" : "5.7.10", NULL,
-			      "REQUIRETLS was asked for, and nothing proves that %s is a mail host "
-			      "for %s%s%s",
-			      h->name, r->name, missed ? ": its MTA-STS policy can't be had now: " : "",
-			      missed && missed->why ? missed->why : "");
+	return verdict_printf(
+		missed ? VERDICT_DEFERRED : VERDICT_FAILED, 0, missed ? "4.7.10" : "5.7.10", NULL,
+		"REQUIRETLS was asked for, and nothing proves that %s is a mail host "
+		"for %s%s%s",
+		h->name, r->name, missed ? ": its MTA-STS policy can't be had now: " : "",
+		missed && missed->why ? missed->why : "");
 }
 
 static void log_left_out(const struct nexthop_answer *a, const struct resolve_host *h, bool barred,
 			 const struct verdict *why)
 {
 	const char *dane = a->dane == TLS_DANE_DEMANDED ? "dane-only" : "dane";
-	log_event(LOG_LEVEL_WARNING, "tls", "host", h->name, "policy",
-		  barred ? dane : "requiretls", "verified", "none", "reason", why->text, NULL);
+	log_event(LOG_LEVEL_WARNING, "tls", "host", h->name, "policy", barred ? dane : "requiretls",
+		  "verified", "none", "reason", why->text, NULL);
 }
 
 /* The first that is barred says why, should there be no other. */
@@ -213,8 +213,7 @@ static void leave_out_barred(struct nexthop_lookup *l, int of)
 	for (int i = 0; i < r->nhost; i++) {
 		struct resolve_host *h = &r->host[i];
 		struct verdict *barred = nexthop_lookup_barred(h, a->dane);
-		struct verdict *why =
-			!barred && requiretls ? refuse_unprovable(l, of, h) : barred;
+		struct verdict *why = !barred && requiretls ? refuse_unprovable(l, of, h) : barred;
 		if (!why) {
 			r->host[kept++] = *h;
 			continue;

@@ -393,8 +393,8 @@ int main(void)
 		cmocka_unit_test_teardown(records_that_can_not_be_used_change_nothing_of_a_policy,
 					  end),
 		cmocka_unit_test_teardown(requiretls_is_met_by_hosts_of_an_enforced_policy, end),
-		cmocka_unit_test_teardown(
-			requiretls_waits_for_a_policy_that_can_not_be_had_for_now, end),
+		cmocka_unit_test_teardown(requiretls_waits_for_a_policy_that_can_not_be_had_for_now,
+					  end),
 		cmocka_unit_test_teardown(a_policy_that_is_tested_leaves_nobody_out, end),
 		cmocka_unit_test_teardown(no_policy_is_asked_for_relays_and_literals, end),
 		cmocka_unit_test_teardown(the_policy_is_the_domains_not_the_fallbacks, end),
