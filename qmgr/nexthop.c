@@ -7,6 +7,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/tls_dane.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/route/nexthop_name.h"
@@ -291,7 +292,7 @@ static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, 
 {
 	char *tls = nexthop_tls_of_host(of_hop, from);
 	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, source_of(n), tls,
-				    from->credential, from->dane);
+				    from->credential);
 	free(tls);
 	return h;
 }
@@ -317,6 +318,7 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 			(struct site_host){.host = host_of(n, &from[i], of_hop),
 					   .name = mem_strdup(from[i].name),
 					   .peer = peer_name(from[i].name, &from[i].address),
+					   .dane = tls_dane_ref(from[i].dane),
 					   .preference = from[i].preference,
 					   .weight = from[i].weight};
 		free(of_hop);
@@ -415,7 +417,8 @@ static struct verdict *no_address(const struct nexthop *n)
 /* Nothing may go there, or there is nothing. That nobody could tell says nothing of what was found before. */
 static bool leads_nowhere(const struct nexthop *n, const struct verdict *failure)
 {
-	return failure && (failure->class == VERDICT_FAILED || n->lookup.fault != TLS_RESULT_SUCCESS);
+	return failure &&
+	       (failure->class == VERDICT_FAILED || n->lookup.fault != TLS_RESULT_SUCCESS);
 }
 
 /* All that was asked is known. */

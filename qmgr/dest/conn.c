@@ -87,7 +87,7 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	open->mode = host_mode(host, destdb_now_ms(db));
 	open->credential = credential_ref(host->credential);
 	open->subject = tls_subject_ref(s->subject);
-	open->dane = tls_dane_ref(host->dane);
+	open->dane = tls_dane_ref(to->dane);
 	open->source = settings_of_source(s);
 	open->messages_most = host_messages_most(host, destdb_now_ms(db));
 	db->edges.to_worker(db->edges.context, c->worker, &open->note);

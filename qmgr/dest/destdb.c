@@ -3,7 +3,6 @@
 
 #include "base/address.h"
 #include "base/mem.h"
-#include "base/tls_dane.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
@@ -119,7 +118,7 @@ const struct host *destdb_same_host(const struct destdb *db, const struct transp
 
 struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
 			const struct conf_source *source, const char *tls,
-			struct credential *credential, struct tls_dane *dane)
+			struct credential *credential)
 {
 	char *key = key_of(t, address, source, tls, credential);
 	struct host *h = destdb_host(db, key, address);
@@ -128,8 +127,6 @@ struct host *destdb_get(struct destdb *db, const struct transport *t, const unio
 		h->tls = mem_strdup(tls);
 	if (credential && !h->credential)
 		h->credential = credential_ref(credential);
-	if (dane && !h->dane)
-		h->dane = tls_dane_ref(dane);
 	h->refs++;
 	return h;
 }
@@ -144,7 +141,6 @@ void host_free(struct destdb *db, struct host *h)
 	pooling_fini(h);
 	host_fini(h);
 	credential_unref(h->credential);
-	tls_dane_unref(h->dane);
 	free(h->peer);
 	free(h->tls);
 	free(h->key);

@@ -171,11 +171,9 @@ static inline int64_t destdb_wall_ms(const struct destdb *db, int64_t steady_ms)
 }
 
 struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
-			const struct conf_source *, const char *tls, struct credential *,
-			struct tls_dane *);
+			const struct conf_source *, const char *tls, struct credential *);
 /* The record, made when it is unknown, with a reference. The source: whose address connections come from; NULL: that of the
- * transport. tls: the policy that its connections meet, of this
- * host; what it takes of TLSA records to meet it goes with it. */
+ * transport. tls: the policy that its connections meet, of this host. */
 
 const struct host *destdb_same_host(const struct destdb *, const struct transport *,
 				    const struct host *, const struct conf_source *);

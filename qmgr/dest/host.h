@@ -124,7 +124,6 @@ struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
 	char *tls;	       /* base/tls_policy.h, of this host; NULL until a site has it */
-	struct tls_dane *dane; /* a reference: the TLSA records that tls speaks of; or NULL */
 	union address address; /* with the port */
 	int refs;	       /* sites and connections */
 	struct credential *credential; /* a reference: as whom connections log in; or NULL */

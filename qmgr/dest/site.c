@@ -2,6 +2,7 @@
 #include "qmgr/dest/site.h"
 
 #include "base/mem.h"
+#include "base/tls_dane.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
@@ -62,6 +63,7 @@ static void drop_hosts(struct site *s)
 		host_unref(it->host);
 		free(it->name);
 		free(it->peer);
+		tls_dane_unref(it->dane);
 	}
 	free(s->hosts);
 }

@@ -302,6 +302,29 @@ static void what_waits_does_so_for_longer_where_nobody_can_be_sure_any_more(void
 	}
 }
 
+static const struct tls_dane *dane_of_newest(void)
+{
+	return open_at(opened.n - 1)->dane;
+}
+
+/* The policy of the host is the same text; what is reported to the domain is not. */
+static void records_that_are_useless_are_spoken_of_as_long_as_there_are_some(void **state)
+{
+	(void)state;
+	begin("transport smtp { tls = required }");
+	send_mail(1, "x@a.test");
+	struct resolve *r = asked("a.test", "mx.a.test", NULL);
+	has_tlsa(r, 0, &of_the_web);
+	answered(r);
+	assert_non_null(dane_of_newest());
+	int before = opened.n;
+	pass_time(6000);
+	send_mail(2, "x@a.test");
+	answered(asked("a.test", "mx.a.test", NULL));
+	assert_true(opened.n > before);
+	assert_null(dane_of_newest());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +345,8 @@ int main(void)
 					  finish),
 		cmocka_unit_test_teardown(
 			what_waits_does_so_for_longer_where_nobody_can_be_sure_any_more, finish),
+		cmocka_unit_test_teardown(
+			records_that_are_useless_are_spoken_of_as_long_as_there_are_some, finish),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
