@@ -84,7 +84,7 @@ bool nexthop_to_renew(const struct nexthop *);
 /* That is so old that it is to be asked for, and was not lately. */
 
 void nexthop_forget_age(struct nexthop *);
-/* What is known may be wrong: it is looked up again before anything goes there. */
+/* The next hop is looked up again before anything goes there: what is known may be wrong. */
 
 void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient, const struct route *);
 /* Begin a look-up for mail of this job; what for is taken from the recipient's route. */

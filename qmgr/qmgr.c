@@ -39,7 +39,7 @@ static void give_credit(struct qmgr *q)
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
-/* What domains demand is to be found out, or no more. */
+/* The demands of domains are to be found out, or no more. */
 static bool asks_otherwise(const struct conf_tls *before, const struct conf_tls *now)
 {
 	return before->dane != now->dane || before->mta_sts != now->mta_sts;

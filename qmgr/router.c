@@ -460,7 +460,7 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	verdict_unref(failure);
 }
 
-/* What waits where it led before. */
+/* Mail that waits where it led before. */
 static void follow_nexthop(const struct nexthop *n, struct site *before)
 {
 	if (!n->elsewhere && nexthop_site(n) == before)

@@ -43,7 +43,7 @@ void router_move(struct site *);
  * anew. */
 
 bool router_renew(struct peer *);
-/* What it has is about to be served. True: its next hop was looked up too long ago, and all of it has left, to come back with what is
+/* One of its entries is about to be served. True: its next hop was looked up too long ago, and all of it has left, to come back with what is
  * found now; the peer may be gone. */
 
 bool router_may_move(const struct entry *); /* in flight */
