@@ -150,9 +150,8 @@ class Chance:
         self._timeouts = {f"{stage}_timeout": waited for stage in WAITED} if waited else {}
         self._limits = LIMITS + SILENT_LIMITS if waited else LIMITS
         self._moods, self._settings = self._some(MOODS + SILENT if waited else MOODS), self._some(SETTINGS)
-        self.store = self.random.choice((None, None, *DOMAINS))  # whose host speaks LMTP
-        self.secure = self.random.choice((None, None, *(domain for domain in DOMAINS if domain != self.store)))  # nothing in clear
-        self.hosts = {domain: [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))] for domain in DOMAINS}
+        self.store, self.secure = self._special()
+        self.hosts = {domain: self._hosts(lab, domain) for domain in DOMAINS}
         self.plain = [domain for domain in DOMAINS if domain not in (self.store, self.secure)]  # whose route may change
         self.ways = {domain: [(0, {host.port for host in hosts})] for domain, hosts in self.hosts.items()}  # since when, to whom
         self.filter = Milter() if self.random.random() < 0.5 else None
@@ -185,6 +184,14 @@ class Chance:
     def _often(self, weight):
         return weight << self._uneven.randrange(UNEVEN) if self._uneven else weight
 
+    def _special(self):
+        """Return whose host speaks LMTP, and who gets nothing in clear."""
+        store = self.random.choice((None, None, *DOMAINS))
+        return store, self.random.choice((None, None, *(domain for domain in DOMAINS if domain != store)))
+
+    def _hosts(self, lab, domain):
+        return [self._host(lab, domain) for _ in range(self.random.choice((1, 1, 2)))]
+
     def _host(self, lab, domain):
         tls = lab.certificates.server_context(domain) if self.random.random() < 0.3 or domain == self.secure else None
         return lab.sink(UNKNOWN, extensions=self.random.choice(EXTENSIONS), tls=tls, lmtp=domain == self.store)
@@ -213,10 +220,13 @@ class Chance:
                     self._submit(rng)
                 else:
                     with self.relay.client() as client:
-                        client.greet()
+                        self._greet(client)
                         for _ in range(rng.choice((1, 1, 3))):
                             self._send(client, rng)
             time.sleep(rng.choice((0, 0.02, 0.1)))
+
+    def _greet(self, client):
+        client.greet()
 
     def _mail(self, rng):
         """Return a message that was never sent before."""
@@ -367,6 +377,14 @@ class Chance:
         before = [ports for since, ports in self.ways[domain] if since <= at - LATE_S]
         return set().union(before[-1], *(ports for since, ports in self.ways[domain] if at - LATE_S < since))
 
+    def misled(self, host, one):
+        """Yield what is wrong with the way that a message has come."""
+        for domain in {recipient.partition("@")[2] for recipient in one.recipients}:
+            if host.port not in self.leads_to(domain, one.time):
+                yield f"mail for {domain} came to {host.port} at {one.time:.1f}, after {self.ways[domain]}: {one.content[:300]}"
+            if domain == self.secure and not one.tls:
+                yield f"in clear: {one.content[:200]}"
+
     def _reload(self):
         for relay in self.relays:
             relay.write_config()
@@ -467,6 +485,7 @@ class _Mail:
     eight_bit: bool
     whole: bool  # is to come back with a report
     priority: int = 0
+    parameters: str = ""  # of MAIL, in front of others
     submitted: bool = False  # by the command, which asks nothing of reports
     id: str = ""  # as the reply said; its line of the log is gone with a relay that was killed
 
@@ -478,7 +497,7 @@ class _Mail:
         """Return the commands up to its content."""
         body = " BODY=8BITMIME" if self.eight_bit else ""
         priority = f" MT-PRIORITY={self.priority}" if self.priority else ""
-        yield f"MAIL FROM:<{self.sender}>{body}{priority} ENVID={self.tag} RET={'FULL' if self.whole else 'HDRS'}"
+        yield f"MAIL FROM:<{self.sender}>{self.parameters}{body}{priority} ENVID={self.tag} RET={'FULL' if self.whole else 'HDRS'}"
         for to, notify in self.recipients.items():
             yield f"RCPT TO:<{to}>" + (f" NOTIFY={notify}" if notify else "")
 
@@ -516,10 +535,7 @@ class _Ledger:
         for host in history.all_hosts():
             for one in host.transactions:
                 self._take_message(one)
-                self._judge_way(host, one)
-        for domain in DOMAINS:
-            if domain == history.secure:
-                self.wrong += [f"in clear: {one.content[:200]}" for host in history.hosts[domain] for one in host.transactions if not one.tls]
+                self.wrong += history.misled(host, one)
         self.refused_unlogged = set(self._refused_before_a_kill())
         self.reported = set()
         for one in history.sender.messages:
@@ -551,11 +567,6 @@ class _Ledger:
         self.handed_on.update((tag, recipient) for recipient in taken if "NOTIFY" in one.recipient_params[recipient])
         if any(0 <= kill - one.time < UNLOGGED_S for kill in self.history.kills):
             self.unlogged.update(keys)
-
-    def _judge_way(self, host, one):
-        domains = {recipient.partition("@")[2] for recipient in one.recipients}
-        self.wrong += [f"mail for {domain} came to {host.port} at {one.time:.1f}, after {self.history.ways[domain]}: {one.content[:300]}"
-                       for domain in domains if host.port not in self.history.leads_to(domain, one.time)]
 
     def _compare(self, mail, one):
         """Note where what came is not what was sent."""
