@@ -285,7 +285,22 @@ static void forget_warning(struct envelope *e)
 		e->warned = false;
 }
 
-/* Nothing that a report is owed for is taken as done: the next round comes to it again, though not to the delivery. */
+static bool is_to_be_tried(const struct recipient *r)
+{
+	return !r->done &&
+	       !(r->last && (r->last->class == VERDICT_SENT || r->last->class == VERDICT_FAILED));
+}
+
+static bool any_to_be_tried(const struct envelope *e)
+{
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (is_to_be_tried(&e->rcpt[i]))
+			return true;
+	return false;
+}
+
+/* Nothing that a report is owed for is taken as done: the next round comes to it again, though not to the delivery. Where
+ * others of its recipients are only put off, their next attempt waits for no report. */
 static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 {
 	struct envelope *e = m->work.envelope;
@@ -300,7 +315,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 		forget_warning(e);
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
-	if (e->due_ms < now_ms + least_ms)
+	if (e->due_ms < now_ms + least_ms && !any_to_be_tried(e))
 		e->due_ms = now_ms + least_ms;
 	if (waits_on(m))
 		e->due_ms = now_ms; /* and is told while it waits: retry_wait_ms() */

@@ -139,6 +139,53 @@ static void what_is_under_way_is_tried_again_at_its_own_time(void **state)
 	envelope_free(&e);
 }
 
+/* One report a day to one address: the first message has it. */
+static void begin_told(const char *to)
+{
+	begin("queue { delay_warning_time = 2h minimal_backoff_time = 10m maximal_backoff_time = "
+	      "10m "
+	      "bounce_address_rate = 1/d }");
+	arrive(aged(1, 3 * HOUR));
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	stored(next_told(SPOOL_STORE), true);
+	struct envelope *e = is_kept(1);
+	envelope_free(&e);
+	e = aged(2, 3 * HOUR);
+	if (to)
+		envelope_add(e, to);
+	arrive(e);
+}
+
+/* Mail that its host would take by now waited a day for word of its delay. */
+static void the_next_attempt_waits_for_no_word_of_a_delay(void **state)
+{
+	(void)state;
+	begin_told(NULL);
+	done(given_at(0), VERDICT_DEFERRED);
+	struct envelope *e = is_kept(2);
+	assert_false(e->warned);
+	assert_true(e->due_ms < clock_wall_ms() + 12 * MINUTE);
+	envelope_free(&e);
+}
+
+static void the_next_attempt_waits_for_no_report_of_another_recipient(void **state)
+{
+	(void)state;
+	begin_told("y@none.test");
+	no_answer("none.test", VERDICT_FAILED, "5.1.2");
+	done(given_at(0), VERDICT_DEFERRED);
+	struct envelope *e = is_kept(2);
+	assert_false(e->rcpt[1].done);
+	assert_true(e->due_ms < clock_wall_ms() + 12 * MINUTE);
+	e->rcpt[0].done = true; /* delivered since */
+	arrive(e);
+	e = is_kept(2);
+	assert_true(e->due_ms > clock_wall_ms() + 12 * HOUR);
+	envelope_free(&e);
+}
+
 static void nobody_is_told_where_there_is_no_sender(void **state)
 {
 	(void)state;
@@ -166,6 +213,8 @@ int main(void)
 		TEST(what_is_taken_up_at_its_end_has_time_for_one_more_attempt),
 		TEST(a_lifetime_of_none_is_over_after_the_first_attempt_whenever_that_is),
 		TEST(what_is_under_way_is_tried_again_at_its_own_time),
+		TEST(the_next_attempt_waits_for_no_word_of_a_delay),
+		TEST(the_next_attempt_waits_for_no_report_of_another_recipient),
 		TEST(nobody_is_told_where_there_is_no_sender),
 	};
 	return RUN(tests);
