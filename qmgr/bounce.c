@@ -113,7 +113,8 @@ static void write_words(const struct report *r, struct buf *to, enum report_kind
 			continue;
 		buf_printf(to, "\r\n<%s>:\r\n", e->rcpt[i].address);
 		if (v && v->host[0])
-			report_folded(to, "    ", "host %s said:", v->host);
+			report_folded(to, "    ",
+				      v->code ? "host %s said:" : "at host %s:", v->host);
 		if (v && v->code)
 			report_folded(to, "    ", "%d %s", v->code, v->text);
 		else
@@ -155,9 +156,15 @@ static void write_diagnostic(struct buf *to, const struct verdict *v)
 		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
 }
 
-/* A recipient who was not tried yet is late for no other reason than the time. */
-static void write_attempt(struct buf *to, const struct verdict *v)
+static bool was_tried(const struct recipient *r)
 {
+	return r->tries > 0 || r->last->host[0];
+}
+
+/* A recipient who was not tried yet is late for no other reason than the time. */
+static void write_attempt(struct buf *to, const struct recipient *r)
+{
+	const struct verdict *v = r->last;
 	char date[REPORT_DATE];
 	buf_printf(to, "Status: %s\r\n", v ? v->dsn : "4.4.7");
 	if (!v) {
@@ -167,7 +174,8 @@ static void write_attempt(struct buf *to, const struct verdict *v)
 	if (v->host[0])
 		report_mta(to, v->host);
 	write_diagnostic(to, v);
-	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
+	if (was_tried(r))
+		buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
 }
 
 static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
@@ -183,7 +191,7 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 	buf_printf(to, "Final-Recipient: %s;%s\r\n",
 		   utf8_is_ascii(rcpt->address) ? "rfc822" : "utf-8", rcpt->address);
 	buf_printf(to, "Action: %s\r\n", action[r->owed[i] - 1]);
-	write_attempt(to, rcpt->last);
+	write_attempt(to, rcpt);
 	if (is_owed(r, i, REPORT_DELAYED))
 		buf_printf(to, "Will-Retry-Until: %s\r\n", report_date(r->expires_ms, date));
 }

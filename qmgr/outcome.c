@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/metrics.h"
 #include "base/reason.h"
 #include "qmgr/bounce.h"
@@ -12,7 +13,7 @@
 #include "qmgr/route/route.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void count_verdict(enum verdict_class class, const struct transport *t)
@@ -223,17 +224,33 @@ void outcome_owe(struct message *m, uint32_t recipient)
 		m->owed[recipient] = (uint8_t)(kind_of_sent(m, r->address) + 1);
 }
 
+/* A reply is cited with its code, and is no reply to this. */
+static char *cite_last(const struct verdict *last)
+{
+	if (!last)
+		return mem_strdup("none");
+	return last->code ? mem_printf("%d %s", last->code, last->text) : mem_strdup(last->text);
+}
+
+/* Of the time of the last attempt: this is none. */
+static struct verdict *give_up_verdict(const struct recipient *r, const char *dsn, const char *why)
+{
+	const struct verdict *last = r->last;
+	char *cited = cite_last(last);
+	char *text = mem_printf("%s%s; last attempt: %s", why,
+				r->doubts > 0 ? ", but the message may have arrived" : "", cited);
+	struct verdict *v = verdict_at(VERDICT_FAILED, 0, dsn, last ? last->host : NULL, text,
+				       last ? last->when_ms : clock_wall_ms());
+	free(text);
+	free(cited);
+	return v;
+}
+
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)
 {
-	struct recipient *r = &m->work.envelope->rcpt[recipient];
-	const struct verdict *last = r->last;
-	char text[VERDICT_TEXT_MAX];
-	snprintf(text, sizeof text, "%s%s; last attempt: %s", why,
-		 r->doubts > 0 ? ", but the message may have arrived" : "",
-		 last ? last->text : "none");
-	struct verdict *v = verdict_new(VERDICT_FAILED, last ? last->code : 0, dsn,
-					last ? last->host : NULL, text);
-	struct outcome_context no_attempt = {.untried = true, .cause = last};
+	const struct recipient *r = &m->work.envelope->rcpt[recipient];
+	struct verdict *v = give_up_verdict(r, dsn, why);
+	struct outcome_context no_attempt = {.untried = true, .cause = r->last};
 	outcome_apply(m, recipient, v, &no_attempt);
 	verdict_unref(v);
 }

@@ -293,6 +293,31 @@ static void an_international_recipient_of_other_mail_has_an_international_status
 	field_is(group(0), "Final-Recipient", "rfc822;x@a.test");
 }
 
+static void words_of_ours_are_not_told_as_those_of_the_host(void **state)
+{
+	(void)state;
+	tell("x@a.test", REPORT_FAILED, 0, "4.4.7", "mx.a.test[192.0.2.1]:25",
+	     "delivery time expired; last attempt: 451 4.2.1 later");
+	write_report();
+	assert_true(part_has(0, "    at host mx.a.test[192.0.2.1]:25:"));
+	field_is(group(0), "Diagnostic-Code",
+		 "x-sluice; delivery time expired; last attempt: 451 4.2.1 later");
+	field_is(group(0), "Remote-MTA", "dns; mx.a.test");
+	field_is(group(0), "Last-Attempt-Date", "Fri, 23 Nov 2007 00:50:00 +0000");
+}
+
+static void what_was_never_tried_has_no_date_of_an_attempt(void **state)
+{
+	(void)state;
+	struct recipient *r = tell("x@a.test", REPORT_FAILED, 0, "5.0.0", NULL,
+				   "returned by the postmaster; last attempt: none");
+	write_report();
+	assert_null(field(group(0), "Last-Attempt-Date"));
+	r->tries = 1;
+	write_report();
+	assert_non_null(field(group(0), "Last-Attempt-Date"));
+}
+
 static void what_went_to_a_host_without_reports_is_relayed(void **state)
 {
 	(void)state;
@@ -616,6 +641,8 @@ int main(void)
 		TEST(a_delay_of_what_was_not_tried_yet_says_so),
 		TEST(a_host_without_a_name_is_called_by_its_address),
 		TEST(an_international_recipient_of_other_mail_has_an_international_status),
+		TEST(words_of_ours_are_not_told_as_those_of_the_host),
+		TEST(what_was_never_tried_has_no_date_of_an_attempt),
 		TEST(what_went_to_a_host_without_reports_is_relayed),
 		TEST(it_names_when_the_message_was_to_be_sent_as_it_was_asked),
 		TEST(only_those_are_reported_of_whom_it_is_owed),

@@ -109,6 +109,29 @@ static void what_is_taken_up_at_its_end_has_time_for_one_more_attempt(void **sta
 	is_given_up(2, "4.4.7");
 }
 
+/* No host has said so, nor was that an attempt. */
+static void what_is_given_up_cites_the_last_attempt_and_keeps_its_time(void **state)
+{
+	(void)state;
+	send_first("queue { maximal_queue_lifetime = 3h maximal_backoff_time = 1h }");
+	struct envelope *e = aged(2, 3 * HOUR);
+	int64_t tried_ms = clock_wall_ms() - MINUTE;
+	e->rcpt[0].last = verdict_at(VERDICT_DEFERRED, 451, "4.2.1", "mx.a.test[192.0.2.1]:25",
+				     "4.2.1 later", tried_ms);
+	arrive(e);
+	pass_time(HOUR);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	const struct message *m = s->owner;
+	const struct verdict *v = m->work.envelope->rcpt[0].last;
+	assert_string_equal(v->text, "delivery time expired; last attempt: 451 4.2.1 later");
+	assert_string_equal(v->host, "mx.a.test[192.0.2.1]:25");
+	assert_int_equal(v->code, 0);
+	assert_true(v->when_ms == tried_ms);
+	stored(s, true);
+	is_delivered(2, 1, VERDICT_FAILED);
+	is_released(2);
+}
+
 static void a_lifetime_of_none_is_over_after_the_first_attempt_whenever_that_is(void **state)
 {
 	(void)state;
@@ -211,6 +234,7 @@ int main(void)
 		TEST(where_the_sender_cannot_be_told_it_waits_on_all_the_same),
 		TEST(at_the_end_of_its_lifetime_it_is_returned),
 		TEST(what_is_taken_up_at_its_end_has_time_for_one_more_attempt),
+		TEST(what_is_given_up_cites_the_last_attempt_and_keeps_its_time),
 		TEST(a_lifetime_of_none_is_over_after_the_first_attempt_whenever_that_is),
 		TEST(what_is_under_way_is_tried_again_at_its_own_time),
 		TEST(the_next_attempt_waits_for_no_word_of_a_delay),
