@@ -140,7 +140,7 @@ static void write_notice(const struct report *r, struct buf *to)
 	write_words(
 		r, &body, REPORT_RELAYED,
 		"Your message has been passed on for the following recipients, to a host that\r\n"
-		"does not confirm deliveries.\r\n");
+		"may not confirm the delivery.\r\n");
 	write_words(r, &body, REPORT_DELIVERED,
 		    "Your message has been delivered to the following recipients.\r\n");
 	put_part(r, to, "Notification", "text/plain; charset=utf-8", &body);

@@ -101,12 +101,13 @@ static void owe_report(struct message *m, uint32_t recipient, enum report_kind k
 		m->owed[recipient] = (uint8_t)(kind + 1);
 }
 
-/* RFC 2852: where each host that it has passed is to be told, and where the next one does not know of its time. */
+/* RFC 2852: where each host that it has passed is to be told, and where the next one does not know of its time, unless
+ * that is where it was to arrive. */
 static bool by_is_told(const struct message *m, const struct recipient *r,
 		       const struct outcome_context *context)
 {
 	const struct envelope *e = m->work.envelope;
-	bool lost = (e->by & ENVELOPE_BY_NOTIFY) && !context->by_passed_on;
+	bool lost = (e->by & ENVELOPE_BY_NOTIFY) && !context->by_passed_on && !context->delivered;
 	return e->sender[0] && !(r->notify & NOTIFY_NEVER) && (lost || (e->by & ENVELOPE_BY_TRACE));
 }
 

@@ -262,6 +262,22 @@ static void who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted(void **sta
 	envelope_free(&e);
 }
 
+/* By LMTP, whose hosts know of no times: there was none for it to be late to. */
+static void who_asked_to_be_told_of_a_delay_is_not_told_of_a_delivery_in_time(void **state)
+{
+	(void)state;
+	begin("transport smtp { protocol = lmtp port = 25 }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->by = ENVELOPE_BY_NOTIFY;
+	e->by_ms = e->arrived_ms + 3600000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+}
+
 static void nobody_is_told_that_what_was_discarded_has_gone_to_a_host(void **state)
 {
 	(void)state;
@@ -375,6 +391,7 @@ int main(void)
 		TEST(a_delay_is_told_once),
 		TEST(a_delay_says_the_end_that_comes_first),
 		TEST(who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted),
+		TEST(who_asked_to_be_told_of_a_delay_is_not_told_of_a_delivery_in_time),
 		TEST(nobody_is_told_that_what_was_discarded_has_gone_to_a_host),
 		TEST(what_comes_back_untouched_is_next),
 		TEST(what_comes_back_untouched_again_and_again_is_deferred),
