@@ -60,24 +60,24 @@ int disk_unlink(int folder, const char *name)
 	return unlinkat(folder, name, 0);
 }
 
-/* Nobody else makes names there: the queue is this process's own. */
-static int move_where_free(int from_folder, const char *name, int to_folder, const char *to_name)
+/* Nobody else makes names in the folders of a queue: who has it has locked it. */
+static int move_where_none_is(int from_folder, const char *name, int to_folder, const char *to_name)
 {
 	struct stat st;
-	if (fstatat(to_folder, to_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(to_folder, to_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		errno = EEXIST;
-	else if (errno == ENOENT)
-		return renameat(from_folder, name, to_folder, to_name);
-	return -1;
+		return -1;
+	}
+	return errno == ENOENT ? renameat(from_folder, name, to_folder, to_name) : -1;
 }
 
 int disk_move(int from_folder, const char *name, int to_folder, const char *to_name)
 {
 	int result = renameat2(from_folder, name, to_folder, to_name, RENAME_NOREPLACE);
-	/* ZFS before 2.2, and NFS, know no such flag. */
-	return result != 0 && errno == EINVAL
-		       ? move_where_free(from_folder, name, to_folder, to_name)
-		       : result;
+	/* NFS, 9p and older ZFS do not know the flag. */
+	if (result != 0 && errno == EINVAL)
+		result = move_where_none_is(from_folder, name, to_folder, to_name);
+	return result;
 }
 
 int disk_rename(int folder, const char *from, const char *to)
@@ -174,14 +174,6 @@ void disk_salt(void *to, size_t len)
 		memset(to, 0, len);
 }
 
-/* At the end of the folder errno is 0. A folder that can't be read on says so by errno alone. */
-static const char *next_name(DIR *d)
-{
-	errno = 0;
-	const struct dirent *e = readdir(d);
-	return e ? e->d_name : NULL;
-}
-
 int disk_each(int folder, void (*found)(void *owner, const char *name), void *owner)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -192,12 +184,9 @@ int disk_each(int folder, void (*found)(void *owner, const char *name), void *ow
 		close(fd);
 		return -1;
 	}
-	const char *name;
-	while ((name = next_name(d)))
-		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-			found(owner, name);
-	int error = errno;
+	for (struct dirent *e; (e = readdir(d));)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			found(owner, e->d_name);
 	closedir(d);
-	errno = error;
-	return error == 0 ? 0 : -1;
+	return 0;
 }
