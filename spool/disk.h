@@ -11,6 +11,7 @@
 #ifndef SPOOL_DISK_H
 #define SPOOL_DISK_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,6 +45,13 @@ int disk_start_writeback(int fd, uint64_t offset, uint64_t len);
 int disk_size(int fd, uint64_t *bytes, int64_t *changed_ms);
 int64_t disk_free_bytes(int fd); /* of its file system */
 int64_t disk_free_files(int fd); /* how many more it can have; -1 where it sets no limit */
+
+static inline bool disk_means_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT;
+}
+/* The disk, or what its user may have of it: whatever goes makes room. */
+
 bool disk_has_links(int folder); /* not where it was removed; nor on file systems that count none */
 
 void disk_salt(void *to, size_t len); /* random bytes; zeros when there are none to be had */

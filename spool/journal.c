@@ -74,7 +74,7 @@ static struct segment *enter_made(struct journal *j, struct lane *l, struct segm
 /* Segments that are only kept for later go first. */
 static bool make_room(struct journal *j)
 {
-	if (errno != ENOSPC || j->spares.n == 0)
+	if (!disk_means_full(errno) || j->spares.n == 0)
 		return false;
 	spares_drop(&j->spares);
 	return true;

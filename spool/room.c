@@ -35,15 +35,10 @@ bool room_for_mail(const struct spool *s)
 	       !journal_reserve_error(&s->journal);
 }
 
-static bool means_full(int error)
-{
-	return error == ENOSPC || error == EDQUOT;
-}
-
 static int error_of_full(const struct spool *s)
 {
 	int error = journal_reserve_error(&s->journal);
-	return means_full(error) ? error : s->room.low ? ENOSPC : 0;
+	return disk_means_full(error) ? error : s->room.low ? ENOSPC : 0;
 }
 
 static int error_of_failing(const struct spool *s)
@@ -51,7 +46,7 @@ static int error_of_failing(const struct spool *s)
 	int error = journal_reserve_error(&s->journal);
 	if (s->room.gone)
 		return ENOENT;
-	return s->room.commits_failed ? s->room.commits_failed : means_full(error) ? 0 : error;
+	return s->room.commits_failed ? s->room.commits_failed : disk_means_full(error) ? 0 : error;
 }
 
 static const char *reason_of_full(const struct spool *s)

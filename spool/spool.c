@@ -25,7 +25,7 @@
 static bool begin_journal(struct spool *s, struct buf *error)
 {
 	journal_prepare(&s->journal, clock_steady_ms());
-	if (journal_fresh(&s->journal) || errno == ENOSPC || errno == EDQUOT)
+	if (journal_fresh(&s->journal) || disk_means_full(errno))
 		return true;
 	buf_printf(error, "%s/log: %s", s->conf->spool, strerror(errno));
 	return false;

@@ -12,6 +12,7 @@
 
 #include "base/condition.h"
 #include "base/metrics.h"
+#include "spool/journal.h"
 #include "spool/replicate.h"
 #include "spool/segment.h"
 
@@ -234,6 +235,43 @@ static void a_disk_that_takes_no_file_is_full_only_if_it_has_no_room(void **stat
 	no_file_can_be_made(EROFS, CONDITION_disk_failing);
 }
 
+static void keep_spare(struct journal *j, uint64_t seq)
+{
+	struct segment *g = segment_create(j->folder, seq, j->spares.size, LANE_MAIN, true);
+	assert_non_null(g);
+	assert_true(spares_keep(&j->spares, g));
+	segment_free(&g);
+}
+
+static void spares_make_room(int error)
+{
+	enum { SIZE = 64 << 10 };
+	char path[] = "/tmp/sluice-test-XXXXXX";
+	struct journal j;
+	journal_init(&j, SIZE);
+	assert_non_null(mkdtemp(path));
+	j.folder = disk_open_top(path);
+	spares_find(&j.spares, j.folder, SIZE);
+	for (uint64_t i = 1; i <= SPARES_MAX; i++)
+		keep_spare(&j, i);
+	atomic_store(&no_files, error);
+	journal_prepare(&j, 1);
+	atomic_store(&no_files, 0);
+	assert_int_equal(j.spares.n, 0);
+	assert_int_equal(journal_reserve_error(&j), error);
+	disk_close(j.folder);
+	assert_int_equal(rmdir(path), 0); /* they are gone */
+	journal_fini(&j);
+}
+
+/* Of a user whose quota was used up they stayed, and no mail was taken. */
+static void what_is_kept_for_later_makes_room_on_a_full_disk_and_a_used_up_quota(void **state)
+{
+	(void)state;
+	spares_make_room(ENOSPC);
+	spares_make_room(EDQUOT);
+}
+
 static void verdicts_and_replacements_survive_a_failed_sync(void **state)
 {
 	(void)state;
@@ -382,6 +420,8 @@ int main(void)
 		TEST(of_two_that_belong_together_both_are_stored_or_neither),
 		TEST(a_disk_that_fails_for_long_refuses_mail_until_it_works),
 		TEST(a_disk_that_takes_no_file_is_full_only_if_it_has_no_room),
+		cmocka_unit_test(
+			what_is_kept_for_later_makes_room_on_a_full_disk_and_a_used_up_quota),
 		TEST(verdicts_and_replacements_survive_a_failed_sync),
 		TEST(what_is_cut_off_is_cut_off_the_copy_too),
 	};
