@@ -138,12 +138,18 @@ static bool is_no_room(int error)
 	return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
 }
 
-/* Nobody else says why; that the relay stops is no fault. */
+/* Nobody else says why. */
+static void say_not_stored(const struct session *s, int error)
+{
+	log_event(LOG_LEVEL_ERROR, "not_stored", "id", log_id(s->tx->id), "session",
+		  log_id(s->number), "error", strerror(error), NULL);
+}
+
+/* That the relay stops is no fault. */
 static void fail_message(struct session *s, int error)
 {
 	if (error != ECANCELED)
-		log_event(LOG_LEVEL_ERROR, "not_stored", "id", log_id(s->tx->id), "session",
-			  log_id(s->number), "error", strerror(error), NULL);
+		say_not_stored(s, error);
 	refuse_message(s, is_no_room(error) ? RESPONSE_NO_ROOM : RESPONSE_NOT_PROCESSED);
 }
 
@@ -181,6 +187,13 @@ static void give_up_stages(struct session *s)
 	passage_cancel(&s->tx->passage);
 }
 
+static void refuse_content(struct session *s, enum response why)
+{
+	if (why == RESPONSE_NO_ROOM)
+		say_not_stored(s, intake_error(&s->tx->intake));
+	refuse_message(s, why);
+}
+
 void content_end(struct session *s)
 {
 	static const struct wait_kind kind = {.text = "stages",
@@ -190,7 +203,7 @@ void content_end(struct session *s)
 	assert(s->state == SESSION_DATA || s->state == SESSION_CHUNK);
 	enum response why = reception_end(s);
 	if (why != RESPONSE_OK)
-		refuse_message(s, why);
+		refuse_content(s, why);
 	else if (s->tx->envelope->nrcpt == 0 || !reception_stages(s))
 		take_message(s);
 	else if (passage_run(s->tx->passage, end_stages, s))

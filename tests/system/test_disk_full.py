@@ -248,6 +248,19 @@ def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
     relay.wait_event("done")
 
 
+def test_why_the_content_of_a_message_finds_no_room_is_said(lab, monkeypatch):
+    """A limit of the relay's on files is no fault of the disk: only the log can say why others are taken."""
+    monkeypatch.setenv("SLUICE_WRAPPER", f"prlimit --fsize={2 << 20} --")
+    relay = lab.relay(Config({"segment_size": "256k"}).route_all_to(free_port()))
+    large = b"Subject: large\r\n\r\n" + b"some words to fill a file with\r\n" * 100000
+    with relay.client() as client:
+        client.greet()
+        assert "4.3.1" in client.send_mail("from@sender.test", ["to@dest.test"], large, 452).text
+        client.send_mail("from@sender.test", ["to@dest.test"], TEXT, 250)
+    assert relay.wait_event("not_stored")["error"] == os.strerror(errno.EFBIG)
+    assert len(relay.events("not_stored")) == 1
+
+
 def test_a_queue_that_was_removed_takes_no_mail(lab):
     """Its files took all that was written to them, and were gone with the relay."""
     relay = lab.relay(Config().route_all_to(free_port()))
