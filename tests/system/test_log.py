@@ -364,15 +364,15 @@ def test_a_reload_moves_the_log_and_changes_its_form(lab):
     relay.wait_event("sent", count=2)
 
 
-def rotate(relay):
-    """Run logrotate with the rules that we install, but for the places of the log and of the program."""
+def rotate(relay, program=None):
+    """Run logrotate with the rules that we install, but for the places of the log and of the program, or with another program."""
     wrapper = os.path.join(relay.folder, "wrapper")
     with open(os.path.join(REPOSITORY, "etc", "sluice.logrotate"), encoding="ascii") as stream:
         rules = stream.read()
     rules = rules.replace("/var/log/sluice.log", relay.log_path)
     rules = re.sub(r"(?m)^\tsu .*\n|^\tcreate .*\n", "", rules)
     assert rules.count("/usr/local/sbin/sluice ") == 1
-    rules = rules.replace("/usr/local/sbin/sluice ", f"{wrapper} ")
+    rules = rules.replace("/usr/local/sbin/sluice ", f"{program or wrapper} ")
     path = os.path.join(relay.folder, "rules")
     for name, text in ((path, rules), (wrapper, f'#!/bin/sh\nexec {binary()} "$@" -c {relay.config_path}\n')):
         with open(name, "w", encoding="ascii") as stream:
@@ -403,6 +403,16 @@ def test_logrotate_turns_the_log_of_a_relay_that_does_not_run(lab):
     done = rotate(relay)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert not os.path.exists(relay.log_path) and os.path.exists(relay.log_path + ".1")
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
+def test_logrotate_turns_the_log_of_a_program_that_was_removed(lab):
+    """Rules and log stay until the package is purged, and cron sent a mail about them."""
+    relay = lab.relay()
+    relay.stop()
+    done = rotate(relay, os.path.join(relay.folder, "removed"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert os.path.exists(relay.log_path + ".1")
 
 
 @pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
