@@ -40,6 +40,7 @@ struct message {
 	uint32_t resumes; /* so many domains had been resumed */
 	struct timer end; /* an end of it comes, or its sender is to be told: retry_wait_ms() */
 	bool interrupted; /* for that */
+	bool tells_by;	  /* the delay that is owed is told since the time to deliver by has come */
 
 	/* Of a pseudo-message; else NULL: who gets its verdicts, and for whom. */
 	void (*take)(struct message *, uint32_t recipient, struct verdict *);

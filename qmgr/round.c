@@ -162,6 +162,7 @@ static void owe_warnings(struct message *m)
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (!e->rcpt[i].done && !m->owed[i] && wants_warning(&e->rcpt[i], by))
 			m->owed[i] = REPORT_DELAYED + 1;
+	m->tells_by = by;
 	if (by)
 		e->by |= ENVELOPE_BY_TOLD;
 	else
@@ -277,9 +278,11 @@ static void log_untold(const struct message *m)
 	}
 }
 
-static void forget_warning(struct envelope *e)
+/* Of the two that there may be, the one that is owed. */
+static void forget_warning(const struct message *m)
 {
-	if (e->by & ENVELOPE_BY_TOLD)
+	struct envelope *e = m->work.envelope;
+	if (m->tells_by)
 		e->by &= (uint8_t)~ENVELOPE_BY_TOLD;
 	else
 		e->warned = false;
@@ -312,7 +315,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 			e->rcpt[i].done = false;
 	}
 	if (delayed)
-		forget_warning(e);
+		forget_warning(m);
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms && !any_to_be_tried(e))

@@ -262,6 +262,26 @@ static void who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted(void **sta
 	envelope_free(&e);
 }
 
+/* There are two words of a delay: one that is not safe takes back no other. */
+static void a_delay_that_cannot_be_told_now_is_told_later_and_nothing_twice(void **state)
+{
+	(void)state;
+	begin("queue { delay_warning_time = 1s }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->by = ENVELOPE_BY_NOTIFY | ENVELOPE_BY_TOLD;
+	e->arrived_ms -= 5000;
+	e->by_ms = e->arrived_ms + 1000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	stored(next_told(SPOOL_STORE), false);
+	e = is_kept(1);
+	assert_false(e->warned);
+	assert_true(e->by & ENVELOPE_BY_TOLD);
+	envelope_free(&e);
+}
+
 /* By LMTP, whose hosts know of no times: there was none for it to be late to. */
 static void who_asked_to_be_told_of_a_delay_is_not_told_of_a_delivery_in_time(void **state)
 {
@@ -391,6 +411,7 @@ int main(void)
 		TEST(a_delay_is_told_once),
 		TEST(a_delay_says_the_end_that_comes_first),
 		TEST(who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted),
+		TEST(a_delay_that_cannot_be_told_now_is_told_later_and_nothing_twice),
 		TEST(who_asked_to_be_told_of_a_delay_is_not_told_of_a_delivery_in_time),
 		TEST(nobody_is_told_that_what_was_discarded_has_gone_to_a_host),
 		TEST(what_comes_back_untouched_is_next),
