@@ -127,8 +127,12 @@ bool membership_may_start(const struct conf *c, struct buf *error)
 bool membership_is_alone(const char *spool, struct buf *why)
 {
 	struct epoch_own own;
-	bool alone = read_own(spool, &own) && membership_judge(&own, NULL) == MEMBERSHIP_GOES_ON &&
-		     !membership_adopts(spool);
+	if (!read_own(spool, &own)) {
+		buf_printf(why, "%s/node: %s", spool, strerror(errno));
+		return false;
+	}
+	bool alone =
+		membership_judge(&own, NULL) == MEMBERSHIP_GOES_ON && !membership_adopts(spool);
 	buf_puts(why, alone ? "" : "another node may have this queue by now");
 	return alone;
 }

@@ -46,6 +46,7 @@ struct tracing {
 	char *wanted;	  /* without angles */
 	struct buf queue; /* lines of sluice queue list */
 	bool asked;	  /* the queue has answered */
+	bool unread;	  /* or has not, when it was asked */
 };
 
 static void parse_options(struct options *o, struct tracing *t, int argc, char **argv)
@@ -96,6 +97,7 @@ static void ask_queue(struct tracing *t, int n, char **more)
 	words[nword] = NULL;
 	int status = client_ask_queue_into(t->conf, nword, words, &t->queue);
 	t->asked = status == STATUS_DONE || status == STATUS_REFUSED;
+	t->unread |= !t->asked;
 	free(words);
 }
 
@@ -233,8 +235,9 @@ static int trace_word(struct tracing *t, const char *word)
 	bool found = tell_of_wanted(t, &files, &read) ||
 		     (!t->find.wanted && tell_of_word(t, &files, &read));
 	if (!found)
-		fprintf(stderr, "sluice: %s is neither in the log%s nor in the queue\n", word,
-			files.n > 0 ? "" : ", which can't be read,");
+		fprintf(stderr, "sluice: %s is neither in the log%s nor in the queue%s\n", word,
+			files.n > 0 ? "" : ", which can't be read,",
+			t->unread ? ", which can't be read" : "");
 	log_files_fini(&files);
 	return found && read && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
 }

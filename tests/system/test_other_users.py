@@ -72,3 +72,12 @@ def test_a_route_is_told_to_who_can_read_the_tables(relay):
     done = run_as("daemon", relay, "route", "list@relay.test")
     assert done.returncode == 0 and "to@dest.test" in done.stdout
     assert "aliases" in run_as("nobody", relay, "route", "list@relay.test").stderr
+
+
+def test_who_can_not_read_the_queue_is_told_so(relay):
+    """A machine alone heard of another node, and that a message was not there."""
+    relay.stop()
+    held = run_as("nobody", relay, "queue", "hold", "--all")
+    assert held.returncode == 75 and "node: Permission denied" in held.stderr and "another node" not in held.stderr
+    traced = run_as("nobody", relay, "trace", "to@dest.test", "--log", "/dev/null")
+    assert traced.returncode == 1 and "nor in the queue, which can't be read" in traced.stderr

@@ -151,6 +151,20 @@ static void who_leaves_has_the_queue_alone(void **state)
 	assert_string_equal(found.name, "relay1");
 }
 
+/* Of whom nothing is known nobody says that he has it. */
+static void what_can_not_be_read_is_told_as_that(void **state)
+{
+	struct buf why = {0};
+	char *path = NULL;
+	(void)state;
+	assert_true(asprintf(&path, "%s/node", folder) > 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_false(membership_is_alone(folder, &why));
+	assert_non_null(strstr(buf_cstr(&why), "/node: Is a directory"));
+	buf_fini(&why);
+	free(path);
+}
+
 static void what_was_handed_over_stays_with_the_others(void **state)
 {
 	const struct epoch_own is = own(EPOCH_DRAINED);
@@ -188,6 +202,7 @@ int main(void)
 		TEST(what_is_written_is_read),
 		TEST(a_file_of_an_older_version_has_any_name),
 		TEST(who_leaves_has_the_queue_alone),
+		TEST(what_can_not_be_read_is_told_as_that),
 		TEST(what_was_handed_over_stays_with_the_others),
 		TEST(who_adopts_can_not_leave),
 	};
