@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { PING_MS = 20 };
+enum { PING_MS = 20, TRY_SECONDS = 5 };
 
 static int out_of_reach(const char *spool, const char *why)
 {
@@ -141,8 +143,10 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 		return status;
 	}
 	int status = STATUS_UNREACHABLE;
+	errno = 0;
 	if (!copy_answer(from, a, &status))
-		out_of_reach(spool, "it broke off its answer");
+		out_of_reach(spool,
+			     errno == EAGAIN ? "it does not answer" : "it broke off its answer");
 	while ((a->how & CLIENT_UNTIL_CLOSED) && getc(from) != EOF)
 		;
 	fclose(from);
@@ -218,10 +222,20 @@ int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 	return ask_relay(spool, argc, argv, &(struct answer){.into = to});
 }
 
+/* One that stands still, or whose disk does, keeps nobody from what can be said without it. */
+static void set_patience(int fd)
+{
+	const struct timeval most = {.tv_sec = TRY_SECONDS};
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+}
+
 bool client_try_into(const char *spool, char *word, struct buf *to)
 {
 	int fd = control_path_connect(spool);
 	const struct answer a = {.quiet = true, .into = to};
+	if (fd >= 0)
+		set_patience(fd);
 	return fd >= 0 && ask_at(fd, spool, 1, &word, &a) == STATUS_DONE;
 }
 

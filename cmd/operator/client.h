@@ -32,7 +32,8 @@ int client_ask_queue_into(struct conf *, int argc, char **argv, struct buf *to);
  * is dropped. */
 
 bool client_try_into(const char *spool, char *word, struct buf *to);
-/* As client_ask_into() with one word, but nothing is told where no relay answers, or it has something to complain of. */
+/* As client_ask_into() with one word, but nothing is told where no relay runs, or it has something to complain of; and one
+ * that does not answer is waited for some seconds only, and then told. */
 
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer. */

@@ -118,6 +118,16 @@ def test_check_says_that_a_configuration_is_ok(lab):
     assert (done.returncode, done.stdout) == (DONE, "configuration ok\n")
 
 
+def test_check_waits_for_no_relay_that_stands_still(lab):
+    """What it would add of the conditions is no part of the question."""
+    relay = lab.relay()
+    relay.signal(signal.SIGSTOP)
+    done = relay.command("check")
+    relay.signal(signal.SIGCONT)
+    assert (done.returncode, done.stdout) == (DONE, "configuration ok\n")
+    assert done.stderr.endswith("/control: it does not answer\n")
+
+
 @pytest.mark.parametrize(
     "text",
     [
