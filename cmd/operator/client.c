@@ -133,11 +133,28 @@ static bool copy_answer(FILE *from, const struct answer *a, int *status)
 	return ok;
 }
 
+static bool has_ended(const char *spool)
+{
+	int fd = control_path_connect(spool);
+	bool ended = fd < 0 && (errno == ENOENT || errno == ECONNREFUSED);
+	if (fd >= 0)
+		close(fd);
+	return ended;
+}
+
+/* There was a relay, and it has not answered to the end. */
+static int judge_break(const char *spool, const struct answer *a, const char *why)
+{
+	if (a->how & CLIENT_UNTIL_ENDED && has_ended(spool))
+		return STATUS_DONE;
+	return out_of_reach(spool, why);
+}
+
 static int ask_at(int fd, const char *spool, int argc, char **argv, const struct answer *a)
 {
 	FILE *from = fdopen(fd, "r");
 	if (!from || !send_words(fd, argc, argv, isatty(STDERR_FILENO))) {
-		int status = out_of_reach(spool, strerror(errno));
+		int status = judge_break(spool, a, strerror(errno));
 		if (from)
 			fclose(from);
 		return status;
@@ -145,8 +162,9 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, const struct
 	int status = STATUS_UNREACHABLE;
 	errno = 0;
 	if (!copy_answer(from, a, &status))
-		out_of_reach(spool,
-			     errno == EAGAIN ? "it does not answer" : "it broke off its answer");
+		status = judge_break(spool, a,
+				     errno == EAGAIN ? "it does not answer"
+						     : "it broke off its answer");
 	while ((a->how & CLIENT_UNTIL_CLOSED) && getc(from) != EOF)
 		;
 	fclose(from);

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /* Bits: nothing a peer said is left as it was in the answer, and its colours reach the terminal; wait until
- * the relay has closed the connection. */
-enum client_how { CLIENT_CLEAN = 1, CLIENT_UNTIL_CLOSED = 2 };
+ * the relay has closed the connection; that it has ended without an answer is what was ordered. */
+enum client_how { CLIENT_CLEAN = 1, CLIENT_UNTIL_CLOSED = 2, CLIENT_UNTIL_ENDED = 4 };
 
 int client_ask(const char *spool, int argc, char **argv, unsigned how);
 /* Send the words, copy the answer to stdout and stderr, return its status. */

@@ -55,7 +55,8 @@ int cmd_stop(int argc, char **argv)
 	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status = client_order(conf, drain ? 3 : 1, words, CLIENT_UNTIL_CLOSED);
+	int status = client_order(conf, drain ? 3 : 1, words,
+				  CLIENT_UNTIL_CLOSED | (drain ? 0 : CLIENT_UNTIL_ENDED));
 	conf_unref(conf);
 	return status;
 }

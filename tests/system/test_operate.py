@@ -497,6 +497,24 @@ def test_a_stop_ends_a_drain(lab):
     assert not drain.is_alive()
 
 
+@pytest.mark.parametrize("ends, status", [(True, 0), (False, 75)])
+def test_a_stop_has_come_true_where_the_relay_has_ended_without_an_answer(lab, ends, status):
+    """Of two at once one was told that the relay cannot be reached: with the second it waits for nobody, and may answer nobody."""
+    relay = lab.relay(start=False)
+    os.makedirs(relay.spool, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{relay.spool}/control")
+        server.listen()
+        with subprocess.Popen([binary(), "stop", "-c", relay.config_path], stderr=subprocess.PIPE, text=True) as stop:
+            connection, _ = server.accept()
+            assert connection.recv(4096).startswith(b"=stop")
+            if ends:
+                server.close()
+            connection.close()
+            said = stop.communicate(timeout=60)[1]
+        assert stop.returncode == status and ("it broke off its answer" in said) == (not ends)
+
+
 def test_what_takes_long_says_on_a_terminal_how_far_it_is(lab):
     sink = lab.sink(Rule("end", delay=60))
     relay = lab.relay(Config().route_all_to(sink.port))
