@@ -174,6 +174,14 @@ void disk_salt(void *to, size_t len)
 		memset(to, 0, len);
 }
 
+/* At the end of the folder errno is 0. A folder that can't be read on says so by errno alone. */
+static const char *next_name(DIR *d)
+{
+	errno = 0;
+	const struct dirent *e = readdir(d);
+	return e ? e->d_name : NULL;
+}
+
 int disk_each(int folder, void (*found)(void *owner, const char *name), void *owner)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -184,9 +192,12 @@ int disk_each(int folder, void (*found)(void *owner, const char *name), void *ow
 		close(fd);
 		return -1;
 	}
-	for (struct dirent *e; (e = readdir(d));)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			found(owner, e->d_name);
+	const char *name;
+	while ((name = next_name(d)))
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+			found(owner, name);
+	int error = errno;
 	closedir(d);
-	return 0;
+	errno = error;
+	return error == 0 ? 0 : -1;
 }
