@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/nats_setup.h"
 
+#include "base/clock.h"
 #include "base/fence.h"
 #include "base/mem.h"
 #include "base/name_key.h"
@@ -24,7 +25,7 @@ enum {
 	PING_MS = 2000,
 	PINGS = 2,
 	AGAIN_MS = 250,
-	CLOSE_SECONDS = 30
+	CLOSE_MS = 30000
 };
 
 #define INBOX "_INBOX."
@@ -77,11 +78,13 @@ static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, vo
 /* The library as a whole is not closed, for then it frees what it thinks it alone has of OpenSSL. */
 void nats_setup_await_end(sem_t *ended)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSE_SECONDS;
-	while (sem_timedwait(ended, &until) != 0)
-		assert(errno == EINTR && "a thread of NATS does not end");
+	const int64_t until_ms = clock_steady_ms() + CLOSE_MS;
+	struct timespec look = {.tv_sec = 0}; /* by the wall clock, which may be set meanwhile */
+	while (sem_timedwait(ended, &look) != 0) {
+		assert(clock_steady_ms() < until_ms && "a thread of NATS does not end");
+		clock_gettime(CLOCK_REALTIME, &look);
+		look.tv_sec++;
+	}
 }
 
 void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
