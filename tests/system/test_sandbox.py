@@ -113,7 +113,7 @@ def test_threads_that_compute_give_way_inside(lab):
     def niceness():
         found = {}
         for task in os.listdir(f"/proc/{relay.process.pid}/task"):
-            with contextlib.suppress(FileNotFoundError), open(f"/proc/{relay.process.pid}/task/{task}/comm", encoding="ascii") as comm:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{relay.process.pid}/task/{task}/comm", encoding="ascii") as comm:
                 found.setdefault(comm.read().strip(), set()).add(os.getpriority(os.PRIO_PROCESS, int(task)))
         return found
 

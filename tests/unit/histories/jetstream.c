@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS = 16, MESSAGE_COSTS = 30, UNSEEN_MOST = 8 };
+enum { STREAMS = 16, MESSAGE_COSTS = 30, BEHIND_MOST = 8 };
 
 /* What was done to a stream. */
 struct jetstream_op {
@@ -69,6 +69,7 @@ static void stream_fini(struct jetstream_stream *s)
 {
 	content_fini(&s->now);
 	content_fini(&s->stable);
+	content_fini(&s->before);
 	forget_ops(s, 0);
 	free(s->op);
 	free(s->name);
@@ -206,27 +207,40 @@ static void do_op(struct jetstream_stream *s, struct jetstream_op op)
 	}
 	s->op[s->nop++] = op;
 	if (op.kind != OP_CONFIG) /* which others agree upon */
-		s->unseen = 0;
+		s->behind = false;
 	used -= bytes_of(&s->now);
 	apply(&s->now, &op, s->keeps_one);
 	used += bytes_of(&s->now);
 }
 
-uint64_t jetstream_seen(const struct jetstream_stream *s)
+const struct jetstream_content *jetstream_seen(const struct jetstream_stream *s)
 {
-	return s->now.last - s->unseen;
+	return s->behind ? &s->before : &s->now;
+}
+
+/* Without some of what was done last. */
+static void fall_behind(struct jetstream_stream *s, struct chance *chance)
+{
+	size_t most = s->nop < BEHIND_MOST ? s->nop : BEHIND_MOST;
+	size_t known = s->nop - chance_below(chance, (uint32_t)most + 1);
+	s->behind = known < s->nop;
+	if (!s->behind)
+		return;
+	content_copy(&s->before, &s->stable);
+	for (size_t i = 0; i < known; i++)
+		apply(&s->before, &s->op[i], s->keeps_one);
 }
 
 void jetstream_elect(struct chance *chance)
 {
 	for (int i = 0; i < nstream; i++) {
 		struct jetstream_stream *s = &streams[i];
-		uint64_t most = s->now.last < UNSEEN_MOST ? s->now.last : UNSEEN_MOST;
+		if (s->gone)
+			continue;
 		if (s->read && s->reader > s->acknowledged)
 			s->reader -=
 				chance_below(chance, (uint32_t)(s->reader - s->acknowledged) + 1);
-		if (!s->keeps_one)
-			s->unseen = chance_below(chance, (uint32_t)most + 1);
+		fall_behind(s, chance);
 	}
 }
 
@@ -269,6 +283,12 @@ enum jetstream_answer jetstream_delete(const char *name)
 	return JETSTREAM_DONE;
 }
 
+void jetstream_settle(void)
+{
+	for (int i = 0; i < nstream; i++)
+		streams[i].behind = false;
+}
+
 static struct jetstream_stream *stream_for(const char *subject)
 {
 	for (int i = 0; i < nstream; i++)
@@ -277,13 +297,18 @@ static struct jetstream_stream *stream_for(const char *subject)
 	return NULL;
 }
 
+static const struct jetstream_message *find_last(const struct jetstream_content *c,
+						 const char *filter)
+{
+	for (size_t i = c->n; i > 0; i--)
+		if (jetstream_matches(filter, c->message[i - 1].blob->subject))
+			return &c->message[i - 1];
+	return NULL;
+}
+
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *s, const char *filter)
 {
-	for (size_t i = s->now.n; i > 0; i--)
-		if (s->now.message[i - 1].sequence <= jetstream_seen(s) &&
-		    jetstream_matches(filter, s->now.message[i - 1].blob->subject))
-			return &s->now.message[i - 1];
-	return NULL;
+	return find_last(jetstream_seen(s), filter);
 }
 
 /* Spare messages are large and mostly zeros: without these, a history touches a third of the memory. */
@@ -314,7 +339,7 @@ enum jetstream_answer jetstream_publish(struct jetstream_blob *b, const uint64_t
 	struct jetstream_stream *s = stream_for(b->subject);
 	if (!s)
 		return JETSTREAM_NO_STREAM;
-	const struct jetstream_message *last = replaces ? jetstream_last(s, b->subject) : NULL;
+	const struct jetstream_message *last = replaces ? find_last(&s->now, b->subject) : NULL;
 	if (replaces && *replaces != (last ? last->sequence : 0))
 		return JETSTREAM_OTHER;
 	if (used + cost_of(b) > room || (!replaces && bytes_of(&s->now) + cost_of(b) > limit))
@@ -366,8 +391,7 @@ static bool fall_back(struct jetstream_stream *s, struct chance *chance)
 	used += bytes_of(&s->now);
 	forget_ops(s, kept);
 	sync_stream(s);
-	s->read = false;
-	s->unseen = 0;
+	s->read = s->behind = false;
 	return any;
 }
 

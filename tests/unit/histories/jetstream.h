@@ -62,10 +62,11 @@ struct jetstream_stream {
 	bool stable_there;	 /* the stream itself is stable */
 	struct jetstream_op *op; /* since the last sync */
 	size_t nop, op_cap;
-	uint64_t reader;       /* the number that its consumer has come to */
-	uint64_t acknowledged; /* by who reads */
-	bool read;	       /* there is a consumer */
-	uint64_t unseen;       /* of the last messages: not told to who asks */
+	uint64_t reader;		 /* the number that its consumer has come to */
+	uint64_t acknowledged;		 /* by who reads */
+	bool read;			 /* there is a consumer */
+	struct jetstream_content before; /* as its new leader knows it, */
+	bool behind;			 /* until something is to be changed */
 };
 
 void jetstream_begin(void);
@@ -97,12 +98,15 @@ const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
 					       const char *filter); /* or NULL */
 bool jetstream_matches(const char *filter, const char *subject);
 
-uint64_t jetstream_seen(const struct jetstream_stream *);
-/* The number of the last message that is told to who asks. */
+const struct jetstream_content *jetstream_seen(const struct jetstream_stream *);
+/* What is told to who asks, but for the configuration. */
 
 void jetstream_elect(struct chance *);
 /* Another leader, which lacks nothing. It hands out again what nobody has acknowledged, and answers questions before it has done all
  * that the one before had acknowledged: until something is to be changed. */
+
+void jetstream_settle(void);
+/* All leaders have done what was acknowledged. */
 
 void jetstream_sync(void);
 

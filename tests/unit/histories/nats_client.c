@@ -230,6 +230,8 @@ void nats_client_leader(bool there)
 void nats_client_elections(bool often)
 {
 	net.elections = often;
+	if (!often)
+		jetstream_settle();
 }
 
 void nats_client_slow(int64_t most_us)
@@ -259,12 +261,13 @@ static natsMsg *message_of(const struct jetstream_message *from)
 	return m;
 }
 
-static void list_subjects(const struct jetstream_stream *s, const char *filter, jsStreamInfo *info)
+static void list_subjects(const struct jetstream_content *seen, const char *filter,
+			  jsStreamInfo *info)
 {
 	jsStreamStateSubjects *all = mem_zalloc(sizeof *all);
-	all->List = mem_zalloc((s->now.n + 1) * sizeof *all->List);
-	for (size_t i = 0; i < s->now.n; i++) {
-		const char *subject = s->now.message[i].blob->subject;
+	all->List = mem_zalloc((seen->n + 1) * sizeof *all->List);
+	for (size_t i = 0; i < seen->n; i++) {
+		const char *subject = seen->message[i].blob->subject;
 		if (jetstream_matches(filter, subject))
 			all->List[all->Count++] =
 				(jsStreamStateSubject){.Subject = mem_strdup(subject), .Msgs = 1};
@@ -274,6 +277,7 @@ static void list_subjects(const struct jetstream_stream *s, const char *filter, 
 
 static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filter)
 {
+	const struct jetstream_content *seen = jetstream_seen(s);
 	jsStreamInfo *info = mem_zalloc(sizeof *info);
 	info->Config = mem_zalloc(sizeof *info->Config);
 	info->Config->Name = mem_strdup(s->name);
@@ -283,14 +287,11 @@ static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filte
 	info->Config->Description = mem_strdup(s->now.description);
 	info->Cluster = mem_zalloc(sizeof *info->Cluster);
 	info->Cluster->Leader = mem_printf("server%u", net.elected);
-	info->State.LastSeq = jetstream_seen(s);
-	while (info->State.Msgs < s->now.n &&
-	       s->now.message[info->State.Msgs].sequence <= info->State.LastSeq)
-		info->State.Msgs++;
-	info->State.FirstSeq =
-		info->State.Msgs > 0 ? s->now.message[0].sequence : info->State.LastSeq + 1;
+	info->State.Msgs = seen->n;
+	info->State.LastSeq = seen->last;
+	info->State.FirstSeq = seen->n > 0 ? seen->message[0].sequence : seen->last + 1;
 	if (filter)
-		list_subjects(s, filter, info);
+		list_subjects(seen, filter, info);
 	return info;
 }
 
