@@ -286,7 +286,7 @@ enum jetstream_answer jetstream_delete(const char *name)
 void jetstream_settle(void)
 {
 	for (int i = 0; i < nstream; i++)
-		streams[i].behind = false;
+		streams[i].behind &= !streams[i].keeps_one;
 }
 
 static struct jetstream_stream *stream_for(const char *subject)

@@ -106,7 +106,7 @@ void jetstream_elect(struct chance *);
  * that the one before had acknowledged: until something is to be changed. */
 
 void jetstream_settle(void);
-/* All leaders have done what was acknowledged. */
+/* The leaders of buckets have done what was acknowledged, as all do in time: nothing may hang on when a stream's has. */
 
 void jetstream_sync(void);
 
