@@ -5,9 +5,13 @@
 #include "cluster/lease.h"
 #include "cluster/shares_core.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static_assert((int)LEASE_SETTLE_MS > (int)LINK_REST_MOST_MS,
+	      "the first node that is back would have what others hold");
 
 struct lease_row {
 	UT_hash_handle hh;

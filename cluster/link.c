@@ -18,13 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	LINK_MAGIC = 0x6c696e6b,
-	REST_FIRST_MS = 100,
-	REST_MOST_MS = 5000,
-	TICK_MOST_MS = 100,
-	PING_MS = 1000
-};
+enum { LINK_MAGIC = 0x6c696e6b, REST_FIRST_MS = 100, TICK_MOST_MS = 100, PING_MS = 1000 };
 
 enum link_state { LINK_AWAY, LINK_RESOLVING, LINK_OPENING, LINK_READY };
 
@@ -385,7 +379,7 @@ static void close_link(struct link *l, const char *why)
 	wire_free(&l->commands);
 	wire_free(&l->ears);
 	loop_timer_in(l->loop, &l->rest, l->rest_ms / 2 + random() % (l->rest_ms / 2 + 1));
-	l->rest_ms = l->rest_ms * 2 < REST_MOST_MS ? l->rest_ms * 2 : REST_MOST_MS;
+	l->rest_ms = l->rest_ms * 2 < LINK_REST_MOST_MS ? l->rest_ms * 2 : LINK_REST_MOST_MS;
 	while (!list_empty(&l->fifo))
 		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
 	if (was_ready)

@@ -35,6 +35,9 @@
 
 #include <stdbool.h>
 
+enum { LINK_REST_MOST_MS = 1500 };
+/* Between two attempts to reach Redis: all nodes are back so long after it is. */
+
 enum {
 	LINK_AWAITED_MAX = 10000,  /* commands */
 	LINK_UNSENT_MAX = 8 << 20, /* bytes */
