@@ -473,7 +473,7 @@ static void follow_nexthop(const struct nexthop *n, struct site *before)
 	}
 }
 
-static void conclude_lookup(struct nexthop *n, struct site *before, struct verdict *failure)
+static void apply_answer(struct nexthop *n, struct site *before, struct verdict *failure)
 {
 	let_go(n, failure);
 	if (before)
@@ -486,7 +486,7 @@ void router_answered(struct resolve *r)
 	struct site *before = nexthop_site(r->owner);
 	struct nexthop *n = nexthop_answered(r, &failure);
 	if (n)
-		conclude_lookup(n, before, failure);
+		apply_answer(n, before, failure);
 }
 
 void router_sts_answered(struct sts_ask *a)
@@ -495,7 +495,7 @@ void router_sts_answered(struct sts_ask *a)
 	struct site *before = nexthop_site(a->owner);
 	struct nexthop *n = nexthop_sts_answered(a, &failure);
 	if (n)
-		conclude_lookup(n, before, failure);
+		apply_answer(n, before, failure);
 }
 
 void router_forget(struct nexthop *n)

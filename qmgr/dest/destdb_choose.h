@@ -38,8 +38,7 @@ struct site_host {
 	struct host *host;
 	char *name; /* what the site's domain calls it: for SNI, certificates and the log */
 	char *peer; /* name[address]:port */
-	struct tls_dane
-		*dane; /* a reference: the TLSA records that it has, usable or not; or NULL */
+	struct tls_dane *dane; /* a reference: its TLSA records, usable or not; or NULL */
 	struct site *site;
 	uint32_t preference; /* equal: one group; the upper 16 bits: of one next hop */
 	double weight;	     /* above 0: share of the group's connections, see above */

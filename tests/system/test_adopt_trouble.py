@@ -341,40 +341,27 @@ def test_nodes_look_soon_however_long_they_wait_for_the_dead(lab, nats):
     relay.wait_ended()
 
 
-def test_a_queue_whose_copy_is_lost_is_left_to_its_node(lab, nats):
-    sink = lab.sink(later())
-    nodes = nodes_of(lab, nats, sink, "l1", "l2")
-    relay, other = nodes["l1"], nodes["l2"]
-    ids = take(relay, 3, 0)
-    relay.kill()
-    assert nats.ask("$JS.API.STREAM.DELETE.sluice-l1")["success"]
-    told = other.wait_event("node", 60, state="left", node="l1")
-    assert "no copy" in told.keys["reason"] and row_of(nats, "l1")["state"] == "up"
-    relay.start()
-    relay.wait_event("node", 60, state="up", count=2)
-    listed = relay.command("queue", "list").stdout
-    assert all(one in listed for one in ids.values()) and not aside(relay)
-    # Where its disk is gone, too, somebody must say so.
-    lose_disk(relay)
-    assert nats.ask("$JS.API.STREAM.DELETE.sluice-l1")["success"]
-    other.wait_event("node", 60, state="left", node="l1", count=2)
-    assert other.command("node", "adopt", "l1").returncode == 0
-    nodes.wait_adopted("l1")
-    relay.start()
-    relay.wait_event("node", 60, state="up", count=3)
+def lose_stream(nats, node):
+    """Lose the whole copy of its queue."""
+    assert nats.ask(f"$JS.API.STREAM.DELETE.sluice-{node}")["success"]
 
 
-def test_a_queue_whose_copy_has_lost_its_beginning_is_left_to_its_node(lab, nats):
+def lose_beginning(nats, node):
+    """As servers that are killed lose it, before the first has been written to their disks: the rest says nothing then."""
+    assert nats.ask(f"$JS.API.STREAM.PURGE.sluice-{node}", filter=f"sluice.{node}.*.state")["purged"] > 0
+
+
+@pytest.mark.parametrize("node, lose, reason, state", [("l", lose_stream, "no copy", "up"), ("h", lose_beginning, "has lost the beginning", "drained")])
+def test_a_queue_whose_copy_is_lost_is_left_to_its_node(lab, nats, node, lose, reason, state):
     sink = lab.sink(later())
-    nodes = nodes_of(lab, nats, sink, "h1", "h2")
-    relay, other = nodes["h1"], nodes["h2"]
+    name = f"{node}1"
+    nodes = nodes_of(lab, nats, sink, name, f"{node}2")
+    relay, other = nodes[name], nodes[f"{node}2"]
     ids = take(relay, 3, 0)
     relay.kill()
-    # As servers that are killed lose it, before the last has been written to their disks.
-    assert nats.ask("$JS.API.STREAM.PURGE.sluice-h1", filter="sluice.h1.*.state")["purged"] > 0
-    other.wait_event("node", 60, state="given back", node="h1")
-    told = other.wait_event("node", 60, state="left", node="h1")
-    assert "has lost the beginning" in told.keys["reason"]
+    lose(nats, name)
+    told = other.wait_event("node", 60, state="left", node=name)
+    assert reason in told.keys["reason"] and row_of(nats, name)["state"] == state
     relay.start()
     relay.wait_event("node", 60, state="up", count=2)
     listed = relay.command("queue", "list").stdout
@@ -382,9 +369,9 @@ def test_a_queue_whose_copy_has_lost_its_beginning_is_left_to_its_node(lab, nats
     # Where its disk is gone, too, somebody must say so.
     relay.wait_event("replica", 60, state="complete", count=2)
     lose_disk(relay)
-    assert nats.ask("$JS.API.STREAM.PURGE.sluice-h1", filter="sluice.h1.*.state")["purged"] > 0
-    other.wait_event("node", 60, state="left", node="h1", count=2)
-    assert other.command("node", "adopt", "h1").returncode == 0
-    nodes.wait_adopted("h1")
+    lose(nats, name)
+    other.wait_event("node", 60, state="left", node=name, count=2)
+    assert other.command("node", "adopt", name).returncode == 0
+    nodes.wait_adopted(name)
     relay.start()
     relay.wait_event("node", 60, state="up", count=3)
