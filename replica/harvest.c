@@ -147,20 +147,13 @@ static natsStatus subscribe_reader(struct nats_setup *n, const char *stream, nat
 	return s;
 }
 
-/* As one leader knows it, which has settled: not one that has come since. */
 static bool find_end(struct harvest *h, struct nats_setup *n, const struct nats_stream *was,
 		     struct buf *error)
 {
 	struct nats_stream is;
-	natsStatus s = nats_setup_settle(n, was);
-	if (s == NATS_OK)
-		s = nats_setup_look(n, &is);
+	natsStatus s = nats_setup_look_settled(n, was, &is);
 	if (s != NATS_OK)
 		return say_failure(error, "stream", s);
-	if (!was->fresh && strcmp(is.leader, was->leader) != 0) {
-		buf_puts(error, "stream: another server has become its leader");
-		return false;
-	}
 	h->end = is.last;
 	h->messages = is.messages;
 	return true;

@@ -170,9 +170,7 @@ static void tell_stream(struct nats_link_note *n, const struct nats_stream *is)
 static natsStatus count_settled(struct nats_link *l, struct nats_stream *is)
 {
 	struct nats_stream now;
-	natsStatus s = nats_setup_settle(&l->setup, is);
-	if (s == NATS_OK)
-		s = nats_setup_look(&l->setup, &now);
+	natsStatus s = nats_setup_look_settled(&l->setup, is, &now);
 	if (s == NATS_OK) {
 		is->first = now.first;
 		is->last = now.last;

@@ -432,7 +432,7 @@ const char *nats_setup_text(natsStatus s)
 }
 
 /* No epoch has the number 0. */
-natsStatus nats_setup_settle(struct nats_setup *n, const struct nats_stream *is)
+static natsStatus settle_stream(struct nats_setup *n, const struct nats_stream *is)
 {
 	if (is->wrong)
 		return NATS_OK;
@@ -444,6 +444,21 @@ natsStatus nats_setup_settle(struct nats_setup *n, const struct nats_stream *is)
 	free(nothing);
 	free(name);
 	return s == NATS_NOT_FOUND || code == JSStreamNotFoundErr ? NATS_OK : s;
+}
+
+static natsStatus look_at_same(struct nats_setup *n, const struct nats_stream *was,
+			       struct nats_stream *is)
+{
+	natsStatus s = nats_setup_look(n, is);
+	bool another = s == NATS_OK && !was->fresh && strcmp(is->leader, was->leader) != 0;
+	return another ? NATS_TIMEOUT : s;
+}
+
+natsStatus nats_setup_look_settled(struct nats_setup *n, const struct nats_stream *was,
+				   struct nats_stream *is)
+{
+	natsStatus s = settle_stream(n, was);
+	return s == NATS_OK ? look_at_same(n, was, is) : s;
 }
 
 static natsStatus ask_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat)
@@ -476,12 +491,12 @@ natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat
 	if (s == NATS_OK && was.fresh)
 		return NATS_OK;
 	if (s == NATS_OK)
-		s = nats_setup_settle(n, &was);
+		s = settle_stream(n, &was);
 	if (s == NATS_OK)
 		s = ask_last(n, epoch, beat);
 	if (s == NATS_OK)
-		s = nats_setup_look(n, &is);
-	return s == NATS_OK && strcmp(is.leader, was.leader) != 0 ? NATS_TIMEOUT : s;
+		s = look_at_same(n, &was, &is);
+	return s;
 }
 
 natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before,

@@ -99,11 +99,12 @@ const char *nats_setup_text(natsStatus);
 /* The error in words, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the
  * next one. */
 
-natsStatus nats_setup_settle(struct nats_setup *, const struct nats_stream *);
-/* Of the stream of this node: what its leader answers afterwards sees all that was acknowledged before. A server that has just
- * become the leader answers questions before it has done all that the one before it had acknowledged, and where there is none
- * any may answer; what is to be changed the leader does behind all that. Nothing is changed. NATS_OK where there is no stream, or
- * one that is what none of ours may be: it may deny this. */
+natsStatus nats_setup_look_settled(struct nats_setup *, const struct nats_stream *was,
+				   struct nats_stream *is);
+/* At a stream that was as has been seen just now: what is told counts all that was acknowledged before. A server that has just become
+ * the leader answers questions before it has done all that the one before it had acknowledged, and where there is none any may
+ * answer; what is to be changed the leader does behind all that (decision 0219). Nothing is changed. NATS_TIMEOUT: no answer, or it
+ * has another leader than it had. One that is what none of ours may be is told as it is: it may deny this. */
 
 natsStatus nats_setup_last(struct nats_setup *, uint64_t *epoch, uint32_t *beat);
 /* Of the last message of ours that the stream has, whatever its epoch; 0: there is none. NATS_TIMEOUT: no answer, or it has
