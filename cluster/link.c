@@ -9,6 +9,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/number.h"
 #include "cluster/wire.h"
 
 #include <assert.h>
@@ -62,6 +63,7 @@ struct link {
 	bool ear_silent; /* has not answered that yet */
 	struct timer rest, tick;
 	int64_t rest_ms;
+	int64_t tried_ms; /* steady clock: the last attempt began */
 	unsigned tries;
 	bool said_away, said_ready;
 	bool written;	       /* on the present connection: it was asked to, and has answered */
@@ -342,6 +344,7 @@ static void connect_link(void *owner)
 	struct link *l = owner;
 	union address to;
 	magic_check(l, LINK_MAGIC);
+	l->tried_ms = clock_steady_ms();
 	bool literal = has_prefix(l->host, "unix:") ? address_parse_unix(l->host, &to)
 						    : address_parse(l->host, l->port, &to);
 	if (literal) {
@@ -369,6 +372,14 @@ void link_resolved(struct link *l, struct resolve *answer)
 	resolve_free(&answer);
 }
 
+/* From the beginning of an attempt that failed: one may have lasted while Redis came back and another node had it. */
+static int64_t rest_after(const struct link *l, bool was_ready)
+{
+	int64_t rest_ms = l->rest_ms / 2 + random() % (l->rest_ms / 2 + 1);
+	int64_t lasted_ms = was_ready ? 0 : clock_steady_ms() - l->tried_ms;
+	return number_max(rest_ms - lasted_ms, REST_FIRST_MS / 2);
+}
+
 static void close_link(struct link *l, const char *why)
 {
 	bool was_ready = l->state == LINK_READY;
@@ -378,7 +389,7 @@ static void close_link(struct link *l, const char *why)
 	say_state(l, why);
 	wire_free(&l->commands);
 	wire_free(&l->ears);
-	loop_timer_in(l->loop, &l->rest, l->rest_ms / 2 + random() % (l->rest_ms / 2 + 1));
+	loop_timer_in(l->loop, &l->rest, rest_after(l, was_ready));
 	l->rest_ms = l->rest_ms * 2 < LINK_REST_MOST_MS ? l->rest_ms * 2 : LINK_REST_MOST_MS;
 	while (!list_empty(&l->fifo))
 		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);

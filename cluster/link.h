@@ -4,7 +4,7 @@
  *	heard(payload)          <-- channel -------------------- <--> another, which subscribes
  *
  *	away -> resolving -> opening -> ready
- *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 5 s, with jitter; from 100 ms on again
+ *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 1.5 s, with jitter; from 100 ms on again
  *						once it was ready for LINK_STEADY_MS
  *
  * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write, and to do whatever
@@ -36,7 +36,8 @@
 #include <stdbool.h>
 
 enum { LINK_REST_MOST_MS = 1500 };
-/* Between two attempts to reach Redis: all nodes are back so long after it is. */
+/* From the beginning of an attempt to reach Redis to that of the next, or a moment longer than the first takes: all nodes are back so
+ * long after it is. */
 
 enum {
 	LINK_AWAITED_MAX = 10000,  /* commands */

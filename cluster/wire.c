@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024, WIRE_HELLO_TIMES = 2 /* round trips */ };
+enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024 };
 
 enum wire_state { WIRE_CONNECTING, WIRE_TLS, WIRE_HELLO, WIRE_READY, WIRE_CLOSED };
 
@@ -49,6 +49,12 @@ static void move_to(struct wire *w, enum wire_state to)
 	};
 	assert(from[to] & 1U << w->state);
 	w->state = to;
+}
+
+/* Connecting, TLS and hello have that long each: what can't be reached is left after one of them. */
+static void await_step(struct wire *w)
+{
+	loop_timer_in(w->loop, &w->deadline, w->conf->redis_timeout);
 }
 
 static void close_wire(struct wire *w, const char *why)
@@ -101,6 +107,7 @@ static void say_hello(struct wire *w)
 	struct buf *out = out_of(w);
 	char database[24];
 	move_to(w, WIRE_HELLO);
+	await_step(w);
 	if (*w->conf->redis_password && !put_auth(w, out)) {
 		close_wire(w, buf_cstr(&w->why));
 		return;
@@ -140,6 +147,7 @@ static void on_connected(struct wire *w)
 		say_hello(w);
 	} else if (prepare_tls(w)) {
 		move_to(w, WIRE_TLS);
+		await_step(w);
 		stream_start_tls(w->stream, w->tls, false, tls_server_name(w->host), NULL);
 		SSL *ssl = stream_ssl(w->stream);
 		if (ssl)
@@ -246,7 +254,7 @@ struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const
 	w->owner = owner;
 	resp_init(&w->resp);
 	timer_init(&w->deadline, on_deadline, w);
-	loop_timer_in(loop, &w->deadline, WIRE_HELLO_TIMES * conf->redis_timeout);
+	await_step(w);
 	w->far = far;
 	if (far)
 		w->end = far->opened(far->owner, w);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/link.h"
+#include "cluster/wire.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -245,6 +246,67 @@ static void no_more_is_awaited_than_is_allowed(void **state)
 	assert_true(ask("GET", "a", NULL));
 }
 
+static struct {
+	int attempts;
+	int64_t last_ms, longest_ms; /* steady clock; between the beginnings of two attempts */
+} hole;
+
+static void *fall_into_hole(void *owner, struct wire *w)
+{
+	int64_t now_ms = clock_steady_ms();
+	(void)owner;
+	(void)w;
+	if (hole.attempts > 0 && now_ms - hole.last_ms > hole.longest_ms)
+		hole.longest_ms = now_ms - hole.last_ms;
+	hole.attempts += hole.last_ms != now_ms; /* two wires each */
+	hole.last_ms = now_ms;
+	return &hole;
+}
+
+static void say_into_hole(void *end, struct buf *out)
+{
+	(void)end;
+	(void)out;
+}
+
+static void leave_hole(void *end)
+{
+	(void)end;
+}
+
+static int64_t longest_between_attempts(int64_t timeout_ms)
+{
+	static const struct wire_far black_hole = {fall_into_hole, say_into_hole, leave_hole, NULL};
+	enum { STEP_MS = 10, LASTS_MS = 600000 };
+	memset(&hole, 0, sizeof hole);
+	l = loop_new("test", receive, NULL, NULL);
+	conf = conf_defaults();
+	free(conf->cluster.redis);
+	conf->cluster.redis = mem_strdup("192.0.2.1:6379");
+	conf->cluster.redis_timeout = timeout_ms;
+	link_ = link_new(l, NULL, conf);
+	link_reach(link_, &black_hole);
+	for (int64_t at_ms = STEP_MS; at_ms <= LASTS_MS; at_ms += STEP_MS) {
+		clock_stand(at_ms * 1000);
+		l->now_ms = at_ms;
+		if (at_ms == STEP_MS)
+			link_begin(link_);
+		timers_run(&l->timers, at_ms);
+	}
+	stop(NULL);
+	clock_stand(0);
+	return hole.longest_ms;
+}
+
+static void a_redis_that_takes_no_packet_is_tried_as_often(void **state)
+{
+	enum { A_MOMENT_MS = 100 };
+	(void)state;
+	assert_in_range(longest_between_attempts(1000), 1000, LINK_REST_MOST_MS);
+	assert_true(hole.attempts >= 400);
+	assert_in_range(longest_between_attempts(1500), 1500, 1500 + A_MOMENT_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +322,7 @@ int main(void)
 						stop),
 		cmocka_unit_test_setup_teardown(one_that_takes_no_writes_is_away_until_it_does,
 						start, stop),
+		cmocka_unit_test(a_redis_that_takes_no_packet_is_tried_as_often),
 		cmocka_unit_test_setup_teardown(no_more_is_awaited_than_is_allowed, start_patiently,
 						stop),
 	};
