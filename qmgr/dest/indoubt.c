@@ -5,17 +5,45 @@
 
 #include <string.h>
 
-/* The host of the last attempt, if it is one of the site's and in service. */
+/* In doubt so often at a host, it is another's. */
+enum { DOUBTS_EACH = 2 };
+
+static struct site_host *host_by_peer(const struct site *s, const char *peer)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (strcmp(s->hosts[i].peer, peer) == 0)
+			return &s->hosts[i];
+	return NULL;
+}
+
+static bool is_in_service(const struct site_host *it)
+{
+	return host_answers(it->host) && !site_host_out(it);
+}
+
+/* The best beside it. */
+static struct site_host *another_in_service(const struct site *s, const struct site_host *than)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (&s->hosts[i] != than && destdb_same_hop(&s->hosts[i], than) &&
+		    is_in_service(&s->hosts[i]))
+			return &s->hosts[i];
+	return NULL;
+}
+
+static bool is_anothers_turn(const struct recipient *r)
+{
+	return r->last->class == VERDICT_IN_DOUBT && r->doubts > 0 && r->doubts % DOUBTS_EACH == 0;
+}
+
 static struct site_host *first_choice(const struct site *s, const struct entry *e)
 {
-	const struct envelope *env = e->peer->job->work->envelope;
-	const struct verdict *last = env->rcpt[e->recipient[0]].last;
-	for (int i = 0; last && i < s->nhost; i++) {
-		struct site_host *it = &s->hosts[i];
-		if (strcmp(it->peer, last->host) == 0)
-			return !host_answers(it->host) || site_host_out(it) ? NULL : it;
-	}
-	return NULL;
+	const struct recipient *r = &e->peer->job->work->envelope->rcpt[e->recipient[0]];
+	struct site_host *same = r->last ? host_by_peer(s, r->last->host) : NULL;
+	if (!same)
+		return NULL;
+	struct site_host *other = is_anothers_turn(r) ? another_in_service(s, same) : NULL;
+	return other ? other : is_in_service(same) ? same : NULL;
 }
 
 static bool has_room(const struct site *s, const struct host *h)

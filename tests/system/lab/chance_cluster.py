@@ -53,7 +53,7 @@ class ChanceCluster(Chance):
         of_one = {self._change_way}  # which a node that ended does not hear of
         return (*((act, weight) for act, weight in super()._acts() if act not in of_one),
                 (self._end_node, 1), (self._burn_node, 1), (self._start_nodes, 3), (self._freeze_long, 1), (self._drain_node, 1), (self._adopt_node, 1),
-                (self._end_server, 1), (self._start_servers, 2), (self._freeze_redis, 1), (self._end_redis, 1))
+                (self._end_server, 1), (self._start_servers, 2), (self._freeze_servers, 1), (self._freeze_redis, 1), (self._end_redis, 1))
 
     def _reload(self):
         for relay in self.relays:
@@ -125,6 +125,16 @@ class ChanceCluster(Chance):
         if all(one.process.running() for one in self._nats.servers):
             self._note(server.name)
             server.kill()
+
+    def _freeze_servers(self):
+        """Most of them too: what they have said stays so."""
+        servers = [one for one in self.random.sample(self._nats.servers, self.random.choice((1, 2, 3))) if one.process.running()]
+        self._note(*(one.name for one in servers))
+        for server in servers:
+            server.signal(signal.SIGSTOP)
+        time.sleep(self.random.choice((0.5, 3, 6)))
+        for server in servers:
+            server.signal(signal.SIGCONT)
 
     def _start_servers(self):
         for server in self._nats.servers:

@@ -91,6 +91,51 @@ static void it_goes_to_the_same_host_first(void **state)
 	begin("");
 }
 
+static void who_has_left_it_in_doubt_twice_leaves_it_to_another(void **state)
+{
+	static const char *const hosts[] = {
+		"10 mx.test 192.0.2.1, 10 other.test 192.0.2.2, 20 last.test 192.0.2.3",
+		"10 mx.test 192.0.2.1, 20 other.test 192.0.2.2"};
+	(void)state;
+	for (int times = 1; times <= 4; times++)
+		for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+			bool another = times % 2 == 0;
+			begin("queue { in_doubt_retries = 9 }");
+			arrive(doubted(1, "x@a.test", times));
+			answer("a.test", hosts[i]);
+			assert_int_equal(opened.n, 1);
+			assert_string_equal(open_at(0)->host, another ? "other.test" : "mx.test");
+			ready(open_at(0), 1);
+			assert_int_equal(given_at(0)->id, 1);
+			finish(NULL);
+		}
+	begin("");
+}
+
+static void but_not_to_another_next_hop(void **state)
+{
+	(void)state;
+	begin("transport smtp { fallback_relay = { \"[192.0.2.9]\" } }");
+	arrive(doubted(1, "x@a.test", 2));
+	answer("a.test", "10 mx.test 192.0.2.1");
+	answer("192.0.2.9", "0 192.0.2.9 192.0.2.9");
+	assert_int_equal(opened.n, 1);
+	assert_string_equal(open_at(0)->host, "mx.test");
+}
+
+static void what_another_has_put_off_stays_there(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = doubted(1, "x@a.test", 2);
+	verdict_unref(e->rcpt[0].last);
+	e->rcpt[0].last =
+		verdict_new(VERDICT_DEFERRED, 451, "4.3.0", "other.test[192.0.2.2]:25", "later");
+	arrive(e);
+	answer("a.test", "10 mx.test 192.0.2.1, 20 other.test 192.0.2.2");
+	assert_string_equal(open_at(0)->host, "other.test");
+}
+
 static void a_connection_to_another_host_is_not_taken_for_it(void **state)
 {
 	(void)state;
@@ -208,6 +253,9 @@ int main(void)
 		TEST(it_is_tried_again_with_nothing_else_on_its_connection),
 		TEST(its_other_recipients_go_without_it),
 		TEST(it_goes_to_the_same_host_first),
+		TEST(who_has_left_it_in_doubt_twice_leaves_it_to_another),
+		TEST(but_not_to_another_next_hop),
+		TEST(what_another_has_put_off_stays_there),
 		TEST(a_connection_to_another_host_is_not_taken_for_it),
 		TEST(while_that_host_is_out_it_goes_to_another),
 		TEST(where_a_host_hangs_up_it_goes_to_no_connection_that_may_be_next),
