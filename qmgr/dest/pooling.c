@@ -141,7 +141,8 @@ static void tell_changes(struct destdb *db, struct host *h)
 void pooling_tell(struct destdb *db, struct host *h)
 {
 	list_remove(&h->pooling.changed);
-	tell_changes(db, h);
+	if (db->edges.to_cluster) /* it goes on being heard while this node ends */
+		tell_changes(db, h);
 }
 
 /* Nobody has heard what was seen by a clock that was ahead: it is older than all that is heard. */
@@ -223,7 +224,7 @@ static unsigned own_parts(const struct destdb *db, const struct fact *f)
 void pooling_tell_all(struct destdb *db)
 {
 	pooling_flush(db);
-	for (struct host *h = db->hosts; h; h = h->hh.next) {
+	for (struct host *h = db->hosts; h && db->edges.to_cluster; h = h->hh.next) {
 		if (!h->pooling.fact)
 			continue;
 		unsigned own = own_parts(db, h->pooling.fact);

@@ -16,6 +16,7 @@ from .chance import Chance
 from .nats import Nats
 from .net import wait_until
 from .redis import Redis
+from .smtp import Closed
 
 NAMES = ("n1", "n2", "n3")
 
@@ -174,7 +175,7 @@ class ChanceCluster(Chance):
 
     @staticmethod
     def _is_up(relay):
-        with contextlib.suppress(OSError, AssertionError):
+        with contextlib.suppress(OSError, AssertionError, Closed):
             with relay.client() as client:
                 client.greet()
                 client.command("MAIL FROM:<>", 250)

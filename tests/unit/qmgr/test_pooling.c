@@ -124,6 +124,22 @@ static void alone_nobody_is_told(void **state)
 	assert_null(host()->pooling.fact);
 }
 
+/* The cluster ends later. */
+static void who_ends_hears_it_and_says_nothing(void **state)
+{
+	struct note *tell = mem_zalloc(sizeof *tell);
+	(void)state;
+	tell->type = FACT_TELL;
+	mail_for_one_host(1);
+	q->db.edges.to_cluster = NULL;
+	lose(open_to("mx.test"), "no");
+	hear_out(0, 1000);
+	post(tell);
+	settle();
+	assert_int_equal(pooled.n, 0);
+	assert_non_null(host()->pooling.fact);
+}
+
 static void a_host_that_others_found_out_gets_no_connection(void **state)
 {
 	(void)state;
@@ -316,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_connection_finds_is_told_once),
 		TEST(alone_nobody_is_told),
+		TEST(who_ends_hears_it_and_says_nothing),
 		TEST(a_host_that_others_found_out_gets_no_connection),
 		TEST(what_is_heard_is_not_told_again),
 		TEST(what_is_older_changes_nothing),
