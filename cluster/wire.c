@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024 };
+enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024, HELLO_ANSWERS = 2 /* TLS and hello */ };
 
 enum wire_state { WIRE_CONNECTING, WIRE_TLS, WIRE_HELLO, WIRE_READY, WIRE_CLOSED };
 
@@ -51,10 +51,10 @@ static void move_to(struct wire *w, enum wire_state to)
 	w->state = to;
 }
 
-/* Connecting, TLS and hello have that long each: what can't be reached is left after one of them. */
-static void await_step(struct wire *w)
+/* What takes no packet is left after one of them; who is there may take a while longer to be ready. */
+static void await_steps(struct wire *w, int answers)
 {
-	loop_timer_in(w->loop, &w->deadline, w->conf->redis_timeout);
+	loop_timer_in(w->loop, &w->deadline, answers * w->conf->redis_timeout);
 }
 
 static void close_wire(struct wire *w, const char *why)
@@ -107,7 +107,6 @@ static void say_hello(struct wire *w)
 	struct buf *out = out_of(w);
 	char database[24];
 	move_to(w, WIRE_HELLO);
-	await_step(w);
 	if (*w->conf->redis_password && !put_auth(w, out)) {
 		close_wire(w, buf_cstr(&w->why));
 		return;
@@ -143,11 +142,11 @@ static bool prepare_tls(struct wire *w)
 
 static void on_connected(struct wire *w)
 {
+	await_steps(w, HELLO_ANSWERS);
 	if (!w->conf->redis_tls) {
 		say_hello(w);
 	} else if (prepare_tls(w)) {
 		move_to(w, WIRE_TLS);
-		await_step(w);
 		stream_start_tls(w->stream, w->tls, false, tls_server_name(w->host), NULL);
 		SSL *ssl = stream_ssl(w->stream);
 		if (ssl)
@@ -254,7 +253,7 @@ struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const
 	w->owner = owner;
 	resp_init(&w->resp);
 	timer_init(&w->deadline, on_deadline, w);
-	await_step(w);
+	await_steps(w, 1);
 	w->far = far;
 	if (far)
 		w->end = far->opened(far->owner, w);
@@ -266,6 +265,7 @@ struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const
 void wire_reached(struct wire *w)
 {
 	magic_check(w, WIRE_MAGIC);
+	await_steps(w, HELLO_ANSWERS);
 	say_hello(w);
 }
 

@@ -55,7 +55,7 @@ class Way:
     def come_back(self, ended=False):
         """If the relay has ended, see that it ended itself, and start it again."""
         if ended or not self.relay.running():
-            status = self.relay.wait_ended()
+            status = self.relay.wait_ended(crash=signal.SIGABRT)
             assert status == -signal.SIGABRT, f"it ended with status {status}"
             self.ends += 1
             self.relay.start()

@@ -30,6 +30,7 @@ for at, number in enumerate(given):
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(given)))
 os.execv(sys.argv[2], sys.argv[2:])
 """
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP)
 
 
 def binary():
@@ -130,11 +131,9 @@ class Relay:
         self.check_sanitizers()
 
     def stop(self, timeout=60.0):
-        """End the relay with SIGTERM and return its exit status."""
+        """End the relay with SIGTERM, unless it has ended, and return its exit status."""
         process, self.process = self.process, None
-        status = process.stop(timeout)
-        self.check_sanitizers()
-        return status
+        return self._check_end(process.stop(timeout))
 
     def restart(self):
         """Stop the relay, and start it again on the same spool and ports."""
@@ -154,11 +153,15 @@ class Relay:
         report = sanitizer_report(self.stderr_text())
         assert not report, f"a sanitizer complains:\n{report[:8000]}"
 
-    def wait_ended(self, timeout=60.0):
-        """Wait until the relay ends for a reason of the test's, and return its status."""
+    def wait_ended(self, timeout=60.0, crash=None):
+        """Wait until the relay ends for a reason of the test's, which may be that signal, and return its status."""
         process, self.process = self.process, None
-        status = process.wait(timeout)
+        return self._check_end(process.wait(timeout), crash)
+
+    def _check_end(self, status, crash=None):
+        """Fail when it has crashed; return the status. A sanitizer says more."""
         self.check_sanitizers()
+        assert -status == crash or -status not in CRASHES, f"the relay crashed, with status {status}"
         return status
 
     def log_text(self, start=0):
