@@ -431,7 +431,7 @@ def test_a_slow_redis_slows_no_mail(lab, redis):
     sink = lab.sink()
     one_way = 0.3
     with contextlib.closing(DelayProxy(redis.port, one_way=one_way)) as proxy:
-        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="1500ms")) for name in NAMES[:2]]
+        alpha, beta = [lab.relay(config_of(name, proxy, sink.port)) for name in NAMES[:2]]
         wait_ready(alpha, beta)
         took = []
         for number in range(20):
