@@ -53,7 +53,7 @@ class ChanceCluster(Chance):
     def _acts(self):
         of_one = {self._change_way}  # which a node that ended does not hear of
         return (*((act, weight) for act, weight in super()._acts() if act not in of_one),
-                (self._end_node, 1), (self._burn_node, 1), (self._start_nodes, 3), (self._freeze_long, 1), (self._drain_node, 1), (self._adopt_node, 1),
+                (self._end_node, 1), (self._stop_node, 1), (self._burn_node, 1), (self._start_nodes, 3), (self._freeze_long, 1), (self._drain_node, 1), (self._adopt_node, 1),
                 (self._end_server, 1), (self._start_servers, 2), (self._freeze_servers, 1), (self._freeze_redis, 1), (self._end_redis, 1))
 
     def _reload(self):
@@ -83,6 +83,12 @@ class ChanceCluster(Chance):
         if relay := self._one_to_end():
             self._note(relay.spool)
             self._end(relay)
+
+    def _stop_node(self):
+        """Have it off in order, and adopted perhaps."""
+        if relay := self._one_to_end():
+            self._note(relay.spool)
+            relay.stop()
 
     def _burn_node(self):
         """Where all have lost their folders and none has an epoch, they wait for each other until an operator starts another: so they are not to."""
