@@ -3,7 +3,8 @@
 
 Clients send side by side, hosts and a filter change how they behave, an operator gives orders, settings change, and the
 relay is stopped, replaced, frozen and killed. What there is differs, too: extensions, limits and TLS of the hosts, a second
-host, LMTP, an alias, flows, sources, a filter, a transport that sends nothing in clear. Routes change, and what comes to a host
+host, LMTP, an alias, flows, sources, a filter, a transport that sends nothing in clear. Somebody looks at its page all the time, and
+often leaves before it is there. Routes change, and what comes to a host
 is to be led there by them. All of it follows from a seed, but for what runs side by side.
 """
 
@@ -16,6 +17,7 @@ import os
 import random
 import re
 import signal
+import socket
 import threading
 import time
 
@@ -23,7 +25,7 @@ from . import milter
 from .behaviour import EVERYTHING, Rule
 from .config import Config
 from .milter import Milter, packet, texts
-from .net import wait_until
+from .net import LOOPBACK, free_port, wait_until
 from .report import Report
 from .smtp import Closed, stuff
 
@@ -133,6 +135,9 @@ ASKED = {"failed": "FAILURE", "delayed": "DELAY", "relayed": "SUCCESS", "deliver
 EIGHT_BIT = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n"
 BEYOND_ASCII = " gr\u00fc\u00df"
 FLOWS = ("bulk", "news")
+# What its page shows, and what is no part of it.
+LOOKS = ("/", "/metrics", "/healthz", "/events", "/nothing", *(f"/api/{what}" for what in (
+    "stats", "queue", "queue?limit=5", "shape", "dest", "dest?name=a.test", "explain", "explain?site=a.test", "reasons", "search?q=a.test", "nodes", "flows")))
 SOURCES = {"a": "127.0.0.2", "b": "127.0.0.3"}
 UNLOGGED_S = 0.5  # the log may be so far behind on a busy machine
 LATE_S = 8  # what was on its way at a reload may come so much later: a pipeline of it, to a slow host
@@ -169,6 +174,7 @@ class Chance:
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._clients = [threading.Thread(target=self._send_all, args=(random.Random(f"{seed} {number}"),), daemon=True) for number in range(3)]
+        self._clients.append(threading.Thread(target=self._look_at_all, args=(random.Random(f"{seed} looks"),), daemon=True))
 
     def _start_relays(self, lab):
         return [lab.relay(self._config())]
@@ -197,7 +203,7 @@ class Chance:
         return lab.sink(UNKNOWN, extensions=self.random.choice(EXTENSIONS), tls=tls, lmtp=domain == self.store)
 
     def _config(self):
-        config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow"}, queue=dict(BASE))
+        config = Config(settings={"postmaster": "root@sender.test", "flow_header": "X-Flow", "http": f"{LOOPBACK}:{free_port()}"}, queue=dict(BASE))
         config.transports = {"smtp": dict(self._timeouts), "store": {"like": "smtp", "protocol": "lmtp"}, "secure": {"like": "smtp", "tls": "required"},
                              "second": {"like": "smtp"}}
         for domain, hosts in [*self.hosts.items(), ("sender.test", [self.sender])]:
@@ -212,6 +218,20 @@ class Chance:
         return config
 
     # Clients.
+
+    def _look_at_all(self, rng):
+        while not self._ending.wait(0.05):
+            with contextlib.suppress(OSError):
+                self._look_at(rng, rng.choice(self.relays).config.settings["http"].rpartition(":")[2])
+
+    def _look_at(self, rng, port):
+        """Read the beginning of something, or all of it; no answer is half one."""
+        most = rng.choice((0, 1, 1000, 1 << 30))
+        with socket.create_connection((LOOPBACK, int(port)), timeout=1) as reader:
+            reader.sendall(f"GET {rng.choice(LOOKS)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            seen = b""
+            while len(seen) < most and (more := reader.recv(65536)):
+                seen += more
 
     def _send_all(self, rng):
         while not self._ending.is_set():

@@ -12,7 +12,7 @@ import shutil
 import signal
 import time
 
-from .chance import Chance
+from .chance import DOMAINS, FLOWS, Chance
 from .nats import Nats
 from .net import wait_until
 from .redis import Redis
@@ -55,6 +55,23 @@ class ChanceCluster(Chance):
         return (*((act, weight) for act, weight in super()._acts() if act not in of_one),
                 (self._end_node, 1), (self._stop_node, 1), (self._burn_node, 1), (self._start_nodes, 3), (self._freeze_long, 1), (self._drain_node, 1), (self._adopt_node, 1),
                 (self._end_server, 1), (self._start_servers, 2), (self._freeze_servers, 1), (self._freeze_redis, 1), (self._end_redis, 1))
+
+    def _order(self):
+        """One for all nodes, or for one."""
+        if self.random.random() < 0.7:
+            super()._order()
+            return
+        kind, one = self.random.choice((("dest", DOMAINS), ("flow", FLOWS)))
+        words = (kind, self.random.choice(("suspend", "resume", "reset", "list")), self.random.choice(one), "--cluster")
+        self._note(*words)
+        self.relay.command(*words)
+
+    @staticmethod
+    def _let_go(relay):
+        for kind, of in (("dest", DOMAINS), ("flow", FLOWS)):
+            for one in of:
+                wait_until(lambda words=(kind, "resume", one, "--cluster"): relay.command(*words).returncode == 0, 60, f"{kind} {one} to be resumed")
+        Chance._let_go(relay)
 
     def _reload(self):
         for relay in self.relays:
