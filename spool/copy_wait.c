@@ -8,6 +8,7 @@
 #include "spool/effect.h"
 #include "spool/replicate.h"
 #include "spool/op.h"
+#include "spool/spool_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -199,6 +200,14 @@ bool copy_wait_keeps_from_ending(const struct spool *s)
 	return !list_empty(&s->replication.awaiting) && !s->replication.away;
 }
 
+/* The log has its record, and so the next start. */
+static void leave_store(struct spool_store **store)
+{
+	if ((*store)->file)
+		content_unref(spool_file_content(&(*store)->file));
+	spool_store_free(store);
+}
+
 void copy_wait_drop(struct spool *s)
 {
 	list_each (link, tmp, &s->replication.awaiting) {
@@ -207,7 +216,7 @@ void copy_wait_drop(struct spool *s)
 		let_go(s, op);
 		work_free(op->work, &s->journal);
 		if (op->store)
-			spool_store_free(&op->store);
+			leave_store(&op->store);
 		op_free(op);
 	}
 }

@@ -288,23 +288,31 @@ static int64_t size_of(int folder, const char *name)
 	return (int64_t)bytes;
 }
 
+/* A message that is taken once more has a file of the same name, which nobody may remove then: not later, and not where its own has
+ * gone into the quarantine, or was missing. */
+static void drop_large(struct spool *s, const struct op *op)
+{
+	const struct stub *stub = op->stub;
+	char name[IDENT_TEXT];
+	if (stub->damaged)
+		return;
+	s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
+	if (op->given_back)
+		disk_unlink(s->large, name);
+	else
+		removal_of_large(s->syncers, s->large, stub->id,
+				 op->work && op->work->file ? content_file_ref(op->work->file)
+							    : NULL);
+}
+
 static void drop_message(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
-	char name[IDENT_TEXT];
 	assert(stub->state == STUB_GONE);
 	let_go(s, &stub->envelope);
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
-		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
-		/* A message that is taken once more has a file of the same name, which nobody may remove then. */
-		if (op->given_back)
-			disk_unlink(s->large, name);
-		else
-			removal_of_large(s->syncers, s->large, stub->id,
-					 op->work && op->work->file
-						 ? content_file_ref(op->work->file)
-						 : NULL);
+		drop_large(s, op);
 		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);

@@ -165,6 +165,15 @@ static void resume_message(struct spool *s, struct stub *stub, struct envelope *
 	op_add(s, OP_KEEP, stub)->envelope = e;
 }
 
+/* The node that it was taken from has it still, from where it comes once more, under the same id. */
+static void end_damaged(struct spool *s, struct stub *stub)
+{
+	if (stub->state == STUB_ADOPTED)
+		op_give_back(s, stub);
+	else
+		op_finish(s, stub);
+}
+
 /* One of another node that nobody has worked on, and nobody may yet. */
 static enum stub_state state_of(const struct recovered *r, size_t i)
 {
@@ -195,7 +204,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 		stub->state = STUB_GONE;
 		stub_enter(s, stub, state);
 		if (stub->damaged)
-			op_finish(s, stub);
+			end_damaged(s, stub);
 		else if (r->envelope[i])
 			resume_message(s, stub, r->envelope[i]);
 	}

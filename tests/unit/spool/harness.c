@@ -294,6 +294,24 @@ int harness_count(struct harness *t)
 	return n;
 }
 
+struct spool_store *harness_new_large(struct harness *t, uint64_t id)
+{
+	enum { SIZE = 1000 };
+	char bytes[SIZE];
+	struct spool_store *s = mem_zalloc(sizeof *s);
+	memset(bytes, 'a' + SIZE % 26, SIZE);
+	s->note.type = SPOOL_STORE;
+	s->reply_to = t->loop;
+	s->adopted = true;
+	s->envelope = harness_envelope(1);
+	s->envelope->size = SIZE;
+	s->envelope->id = s->id = id;
+	s->file = spool_file_new(t->spool, id);
+	assert_non_null(s->file);
+	assert_int_equal(spool_file_write(s->file, bytes, SIZE), 0);
+	return s;
+}
+
 void harness_recovered(struct harness *t, int n)
 {
 	int64_t end_ms = clock_steady_ms() + WAIT_MS;

@@ -67,6 +67,7 @@ void harness_crash(struct harness *);
 void harness_wait(struct harness *, const int *count, int n);
 struct envelope *harness_envelope(int nrcpt);
 struct spool_store *harness_new_store(struct harness *, int nrcpt, size_t size);
+struct spool_store *harness_new_large(struct harness *, uint64_t id); /* in a file, adopted */
 uint64_t harness_store(struct harness *, int nrcpt, size_t size);
 void harness_credit(struct harness *, int64_t n);
 void harness_delivered(struct harness *, uint64_t id, uint32_t rcpt, enum verdict_class class);

@@ -257,31 +257,34 @@ static void what_the_queue_has_is_not_adopted_again(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
-static struct spool_store *new_large(uint64_t id)
+/* Its node has it still. */
+static void what_is_damaged_before_it_is_released_comes_once_more(void **state)
 {
-	enum { SIZE = 1000 };
-	char bytes[SIZE];
-	struct spool_store *s = mem_zalloc(sizeof *s);
-	memset(bytes, 'a' + SIZE % 26, SIZE);
-	s->note.type = SPOOL_STORE;
-	s->reply_to = h.loop;
-	s->adopted = true;
-	s->envelope = harness_envelope(1);
-	s->envelope->size = SIZE;
-	s->envelope->id = s->id = id;
-	s->file = spool_file_new(h.spool, id);
-	assert_non_null(s->file);
-	assert_int_equal(spool_file_write(s->file, bytes, SIZE), 0);
-	return s;
+	(void)state;
+	uint64_t own = store_own(), id = adopt_store(harness_new_large(&h, ident_new()));
+	harness_close(&h);
+	harness_shell("rm '%s'/large/*", h.conf->spool, "");
+	harness_open(&h);
+	harness_recovered(&h, 1);
+	assert_true(adopt_store(harness_new_large(&h, id)) == id);
+	for (int starts = 0; starts < 2; starts++) {
+		harness_crash(&h);
+		harness_open(&h);
+		harness_recovered(&h, 2);
+	}
+	release_all();
+	harness_credit(&h, 10);
+	harness_wait(&h, &h.narrival, 2);
+	assert_true(h.arrival[0]->envelope->id == own && h.arrival[1]->envelope->id == id);
 }
 
 /* Whoever brought it has made the file anew, by its name. */
 static void large_content_that_comes_once_more_stays(void **state)
 {
 	(void)state;
-	uint64_t id = adopt_store(new_large(ident_new()));
+	uint64_t id = adopt_store(harness_new_large(&h, ident_new()));
 	harness_shell("rm '%s'/large/*", h.conf->spool, "");
-	struct spool_store *again = new_large(id);
+	struct spool_store *again = harness_new_large(&h, id);
 	loop_post(spool_loop(h.spool), &again->note);
 	harness_wait(&h, &h.nrefused, 1);
 	assert_int_equal(harness_files(&h, "large"), 1);
@@ -374,6 +377,7 @@ int main(void)
 		HARNESS_TEST(large_content_that_was_given_back_comes_again),
 		HARNESS_TEST(what_the_queue_has_is_not_adopted_again),
 		HARNESS_TEST(large_content_that_comes_once_more_stays),
+		HARNESS_TEST(what_is_damaged_before_it_is_released_comes_once_more),
 		HARNESS_TEST(an_operator_has_to_wait),
 		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),
 		HARNESS_TEST(behind_a_closed_fence_nothing_is_stored_or_begun),

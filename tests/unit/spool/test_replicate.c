@@ -416,6 +416,21 @@ static void what_is_adopted_waits_for_the_copy(void **state)
 	close_both();
 }
 
+/* Of whoever ends before the copy has it the next start has all, large content too. */
+static void large_content_that_waits_for_the_copy_stays(void **state)
+{
+	(void)state;
+	open_with_keeper(true);
+	loop_post(spool_loop(h.spool), &harness_new_large(&h, ident_new())->note);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	close_both();
+	assert_int_equal(harness_files(&h, "large"), 1);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+	assert_int_equal(harness_files(&h, "quarantine"), 0);
+}
+
 static void order_hold(uint64_t id)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SUSPEND, h.loop, NULL);
@@ -497,6 +512,7 @@ int main(void)
 		HARNESS_TEST(nothing_is_begun_before_the_copy_says_so),
 		HARNESS_TEST(degraded_it_is_taken_but_not_begun_while_the_copy_is_away),
 		HARNESS_TEST(what_is_adopted_waits_for_the_copy),
+		HARNESS_TEST(large_content_that_waits_for_the_copy_stays),
 		HARNESS_TEST(an_order_is_answered_when_the_copy_has_it),
 		HARNESS_TEST(an_order_that_the_copy_has_not_says_so),
 	};
