@@ -103,11 +103,12 @@ void http_ask_refuse(struct http_ask *a, unsigned status, const char *why)
 
 bool http_ask_arrived(struct http_ask *a)
 {
+	const bool waited_for = a->connection;
 	assert(a->in_flight);
 	a->in_flight = false;
-	if (!a->connection)
+	if (!waited_for)
 		ask_free(a);
-	return a->connection;
+	return waited_for;
 }
 
 /* --- counters */

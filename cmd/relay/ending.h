@@ -29,6 +29,7 @@ struct ending {
 	bool restart;
 	bool parting; /* smtpc_part() was called */
 	bool hurries; /* asked to end a second time */
+	bool failed;  /* ends though nobody wants it to, for it can not begin anew */
 	struct timer look;
 	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
 	int64_t told_ms;

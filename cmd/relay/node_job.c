@@ -133,7 +133,9 @@ void node_job_drained(struct server *s, const char *why_not)
 void node_job_lost(struct server *s)
 {
 	struct buf says = {0};
-	if (s->ending.state == ENDING_NONE && !ending_restart(s, &says))
+	if (s->ending.state == ENDING_NONE && !ending_restart(s, &says)) {
+		s->ending.failed = true;
 		ending_now(s);
+	}
 	buf_fini(&says);
 }

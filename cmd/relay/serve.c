@@ -123,6 +123,7 @@ static int run_server(struct conf *conf, char **argv)
 	}
 	int *sockets, n = server_stop(s, &sockets);
 	bool restart = s->ending.restart && !is_to_end();
+	const bool failed = s->ending.failed;
 	ending_answer_restart(s, restart);
 	unwatch_signals(s, &signals);
 	server_free(&s);
@@ -130,7 +131,7 @@ static int run_server(struct conf *conf, char **argv)
 	if (restart)
 		handover_exec(sockets, n, argv);
 	free(sockets);
-	return restart ? STATUS_REFUSED : STATUS_DONE;
+	return restart || failed ? STATUS_REFUSED : STATUS_DONE;
 }
 
 /* Of one that is missing later it is told which it was, and not why. */

@@ -2,7 +2,8 @@
 /* What a client says to the HTTP server, by a socket given to the library: replies begin as such, have
  * no status but those that the server gives, and nothing is left when the client goes.
  *
- * The first byte is the size of the pieces in which it comes. */
+ * The first byte is the size of the pieces in which it comes; 255: all at once, and the server ends while it waits for its neighbours,
+ * who answer then. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/neighbours.h"
 
@@ -13,7 +14,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-enum { MINUTE_US = 60000000 };
+enum { MINUTE_US = 60000000, ENDS_MEANWHILE = 255 };
 
 static struct http *http;
 static int64_t now_us = 1000000000;
@@ -40,11 +41,13 @@ bool __wrap_spool_accepting(const struct spool *s)
 	return true;
 }
 
+static bool neighbours_rest;
+
 static void turn(void)
 {
 	for (int quiet = 0; quiet < 3; quiet++) {
 		ev_run(http->loop->ev, EVRUN_NOWAIT);
-		if (neighbours_turn() || mailbox_drain(&http->loop->mailbox))
+		if ((!neighbours_rest && neighbours_turn()) || mailbox_drain(&http->loop->mailbox))
 			quiet = 0;
 	}
 }
@@ -61,12 +64,14 @@ static void begin(void)
 	conf->http = mem_strdup("127.0.0.1:0");
 	free(conf->own_name);
 	conf->own_name = mem_strdup("relay.test");
-	neighbours_begin();
+	if (!neighbours)
+		neighbours_begin();
 	http = http_new(conf, &(struct http_asks){0}, 0);
 	bool listens = http_move(http, conf, &error);
 	if (!listens)
 		fprintf(stderr, "%s", buf_cstr(&error));
 	assert(listens);
+	conf_unref(conf);
 	buf_fini(&error);
 	turn();
 }
@@ -98,6 +103,14 @@ static void check(struct buf *said)
 	assert(found);
 }
 
+static void end_meanwhile(void)
+{
+	http_leave(http);
+	neighbours_rest = false;
+	neighbours_turn();
+	http_free(&http);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	union address peer;
@@ -107,7 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!http)
 		begin();
-	size_t piece = data[0] ? data[0] : size;
+	neighbours_rest = data[0] == ENDS_MEANWHILE;
+	size_t piece = data[0] && !neighbours_rest ? data[0] : size;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) != 0)
 		abort();
 	address_parse("127.0.0.1", 4000, &peer);
@@ -122,6 +136,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check(&said);
 	close(fd[0]);
+	if (neighbours_rest) {
+		end_meanwhile();
+		buf_fini(&said);
+		return 0;
+	}
 	for (int i = 0; i < 3 && (http->clients.n > 0 || !list_empty(&http->asks)); i++) {
 		clock_stand(now_us += MINUTE_US);
 		http_daemon_wake(&http->daemon);

@@ -88,9 +88,11 @@ class Relay:
         return next(iter(self.ports.values()))
 
     def write_config(self):
-        """Write the configuration again, after a test has changed it."""
-        with open(self.config_path, "w", encoding="utf-8") as stream:
+        """Write the configuration again, after a test has changed it: never half of it is there."""
+        fresh = f"{self.config_path}.new"
+        with open(fresh, "w", encoding="utf-8") as stream:
             stream.write(self.config.text())
+        os.replace(fresh, self.config_path)
 
     def start(self, timeout=60.0, ready=None):
         """Run the relay and wait until it says that it is ready, or ready() does where the log can't be read. Returns self."""
