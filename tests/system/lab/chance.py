@@ -325,14 +325,16 @@ class Chance:
         weights = [self._often(weight) for _, weight in acts]
         for client in self._clients:
             client.start()
-        for _ in range(steps):
-            act = self.random.choices([act for act, _ in acts], weights)[0]
-            self._note(act.__name__.strip("_"))
-            act()
-            time.sleep(self.random.choice((0, 0.05, 0.2)))
-        self._ending.set()
-        for client in self._clients:
-            client.join()
+        try:
+            for _ in range(steps):
+                act = self.random.choices([act for act, _ in acts], weights)[0]
+                self._note(act.__name__.strip("_"))
+                act()
+                time.sleep(self.random.choice((0, 0.05, 0.2)))
+        finally:  # else they would go on in the next
+            self._ending.set()
+            for client in self._clients:
+                client.join()
 
     def _note(self, *words):
         now = datetime.datetime.now(datetime.timezone.utc)
