@@ -177,7 +177,8 @@ struct delivery {
 	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */
 	int messages_most; /* so many messages were found to be all it takes on one connection; or 0 */
 	uint32_t
-		rcpt_taken; /* the connection ended at a RCPT, by 421 or without a word, behind so many that were accepted; or 0 */
+		rcpt_taken; /* the connection ended at a RCPT, by 421 or without a word, behind so many that were accepted; or all was
+			     * refused, since there were more than so many; or 0 */
 	bool rcpt_told;	    /* and the host said that it is for their number */
 	int64_t began_us;   /* steady clock: first byte of MAIL; 0: nothing was said of it */
 	int64_t ended_us;   /* last reply */

@@ -9,6 +9,13 @@
 
 #include <assert.h>
 
+/* Hosts that refuse all of a message for having had too many recipients (Exim's recipients_max_reject) take it for fewer. */
+void engine_heed_number(const struct engine *e, struct transaction *t)
+{
+	assert(t->accepted > 0 && engine_negative(e->reply.code));
+	t->fewer = t->crowded && engine_speaks_of_number(e);
+}
+
 /* The verdict of those accepted; it counts, or not. */
 void engine_message_refused(struct engine *e, const struct expected *x)
 {
@@ -20,6 +27,7 @@ void engine_message_refused(struct engine *e, const struct expected *x)
 		return;
 	}
 	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	engine_heed_number(e, x->transaction);
 	transaction_conclude(x->transaction, v);
 	verdict_unref(v);
 }

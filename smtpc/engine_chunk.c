@@ -64,6 +64,16 @@ static bool as_command(const struct expected *x, int code)
 	return code >= 500 && code <= 504 && !x->early && x->transaction->accepted > 0;
 }
 
+static void chunk_refused(struct engine *e, const struct expected *x)
+{
+	if (engine_believes(e, x)) {
+		engine_heed_number(e, x->transaction);
+	} else {
+		engine_suspect(e, x);
+		transaction_doubt_all(x->transaction);
+	}
+}
+
 void engine_on_bdat(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
@@ -82,10 +92,8 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	} else {
 		t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
 								    : engine_refusal_class(code));
-		if (!engine_positive(code) && !engine_believes(e, x)) {
-			engine_suspect(e, x);
-			transaction_doubt_all(t);
-		}
+		if (!engine_positive(code))
+			chunk_refused(e, x);
 		if (next && next->kind == EXPECTED_RSET && code != 421)
 			transaction_move(t, TRANSACTION_ANSWERED);
 		else

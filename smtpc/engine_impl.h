@@ -153,6 +153,9 @@ bool engine_only_rset_refused(const struct engine *);
 /* The reply at hand, consent, is truly to the MAIL behind a RSET that was refused; and the message
  * before that was taken, so that there was nothing to reset. */
 
+void engine_heed_number(const struct engine *, struct transaction *);
+/* The reply at hand refuses it: is that for the number of its recipients? */
+
 void engine_message_refused(struct engine *, const struct expected *);
 /* The reply at hand is the verdict of those who were accepted; it counts, or not. */
 

@@ -60,6 +60,12 @@ static bool too_many(const struct engine *e, const struct transaction *t)
 	return (bare && code == 452) || engine_speaks_of_number(e);
 }
 
+static void recipient_too_many(struct transaction *t, uint32_t i)
+{
+	transaction_postpone(t, i);
+	t->crowded = true;
+}
+
 static void rcpt_refused(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
@@ -97,7 +103,7 @@ void engine_on_rcpt(struct engine *e, const struct expected *x)
 	else if (positive)
 		transaction_accept(t, x->rcpt);
 	else if (too_many(e, t))
-		transaction_postpone(t, x->rcpt);
+		recipient_too_many(t, x->rcpt);
 	else
 		rcpt_refused(e, x);
 }

@@ -123,6 +123,7 @@ void transaction_again(struct transaction *t)
 	t->sum = 0;
 	t->accepted = 0;
 	t->mail_accepted = t->suspect = t->unsure = t->unclear = t->expects_dot = false;
+	t->crowded = t->fewer = false;
 }
 
 bool transaction_owed(const struct transaction *t, uint32_t *i)
@@ -167,16 +168,6 @@ void transaction_ended_at(struct transaction *t, enum expected_kind kind, bool f
 	t->delivery->rcpt_told = t->delivery->rcpt_taken > 0 && for_number;
 }
 
-void transaction_conclude(struct transaction *t, struct verdict *v)
-{
-	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
-		if (t->rcpt[i] == RCPT_ACCEPTED)
-			transaction_answer(t, i, v);
-		if (t->rcpt[i] == RCPT_ANSWERED)
-			t->rcpt[i] = RCPT_SETTLED;
-	}
-}
-
 static bool any_verdict(const struct transaction *t)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
@@ -188,6 +179,31 @@ static bool any_verdict(const struct transaction *t)
 void transaction_give_back(struct transaction *t)
 {
 	t->delivery->returned = !any_verdict(t);
+}
+
+static void postpone_accepted(struct transaction *t)
+{
+	assert(t->crowded && t->accepted > 0);
+	transaction_ended_at(t, EXPECTED_RCPT, true);
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
+		if (t->rcpt[i] == RCPT_ACCEPTED)
+			t->rcpt[i] = RCPT_POSTPONED;
+	t->accepted = 0;
+	transaction_give_back(t);
+}
+
+void transaction_conclude(struct transaction *t, struct verdict *v)
+{
+	if (t->fewer) {
+		postpone_accepted(t);
+		return;
+	}
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
+		if (t->rcpt[i] == RCPT_ACCEPTED)
+			transaction_answer(t, i, v);
+		if (t->rcpt[i] == RCPT_ANSWERED)
+			t->rcpt[i] = RCPT_SETTLED;
+	}
 }
 
 /* Of a host that has lost count nobody knows which of its replies were about whom, but for those that

@@ -48,6 +48,8 @@ struct transaction {
 	bool mail_accepted;
 	bool each;    /* LMTP: the content has a reply for each recipient */
 	bool unclear; /* one of these refused */
+	bool crowded; /* the host has refused recipients of it for their number, */
+	bool fewer;   /* and then all of it: it goes to fewer */
 	bool suspect; /* MAIL, or RSET before it, was refused ahead of its turn */
 	bool unsure;  /* answered, but the reply behind it does not fit well */
 	bool agreed;  /* the answer to it began as consent, and can't be read to its end */
@@ -111,7 +113,8 @@ void transaction_ended_at(struct transaction *, enum expected_kind, bool for_num
 /* The host ends the connection at this command of it; for_number: as it says, since there are too many recipients. */
 
 void transaction_conclude(struct transaction *, struct verdict *);
-/* The recipients that were accepted. */
+/* The recipients that were accepted: it is theirs, unless the message was refused for the number of its recipients. Then they are
+ * postponed, and come back as after transaction_ended_at(). */
 
 void transaction_give_back(struct transaction *);
 /* Whoever has no verdict yet is tried again at once, on another connection. */

@@ -7,6 +7,7 @@ import smtplib
 import pytest
 
 from lab.config import Config
+from lab.exim import Exim
 from lab.haraka import FORWARD, OUTBOUND, Haraka
 from lab.load import Load, token
 from lab.net import LOOPBACK, open_folder, wait_until
@@ -79,3 +80,15 @@ def test_opensmtpd_and_its_limit_of_messages_a_connection(lab):
     assert {one["messages"] for one in relay.events("host", state="limited")} == {"100"}
     assert "messages:    100 on one connection" in relay.command("dest", "show", LOOPBACK).stdout
     wait_until(lambda: len(sink.messages) > 0, 60, "OpenSMTPD to pass mail on")
+
+
+def test_exim_that_refuses_all_of_a_message_for_one_recipient_too_many(lab):
+    exim = Exim(lab.enter_context(open_folder("sluice-exim-")),
+                settings="recipients_max = 3\nrecipients_max_reject = true\n")
+    lab.callback(exim.close)
+    exim.start()
+    relay = lab.relay(Config().route_all_to(exim.port))
+    relay.send(recipients=[f"{number}@dest.test" for number in range(20)])
+    relay.wait_event("done")
+    assert len(relay.events("sent")) == 20
+    assert not relay.events("bounced") and not relay.events("deferred")

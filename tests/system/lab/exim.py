@@ -34,7 +34,7 @@ smtp_accept_queue_per_connection = 0
 smtp_accept_max_per_connection = 0
 log_selector = +smtp_connection +received_recipients +pid
 message_size_limit = 100M
-acl_smtp_rcpt = {rcpt}
+{settings}acl_smtp_rcpt = {rcpt}
 acl_smtp_data = accept
 begin acl
 rcpt:
@@ -74,11 +74,11 @@ class Exim:
     The recipient "bad" is refused. Exim runs as root only; a test that cannot have it is skipped.
     """
 
-    def __init__(self, folder, certificate=None, key=None, authenticators=""):
+    def __init__(self, folder, certificate=None, key=None, authenticators="", settings=""):
         """Write the configuration; start() runs the daemon.
 
         With a certificate it offers TLS. With authenticators, as its configuration has them, only who
-        has logged in may send.
+        has logged in may send. The settings are further lines of its main section.
         """
         if os.getuid() != 0:
             pytest.skip("Exim delivers as root only")
@@ -93,7 +93,7 @@ class Exim:
             tls = "tls_advertise_hosts = *\n" + self._own("tls_certificate", certificate) + self._own("tls_privatekey", key)
         with open(self.config, "w", encoding="utf-8") as stream:
             stream.write(_CONFIGURATION.format(
-                port=self.port, address=LOOPBACK, folder=self.folder, tls=tls, authenticators=authenticators,
+                port=self.port, address=LOOPBACK, folder=self.folder, tls=tls, authenticators=authenticators, settings=settings,
                 rcpt="known" if authenticators else "rcpt"))
 
     def _own(self, setting, path):

@@ -236,6 +236,90 @@ static void so_do_those_that_are_too_many_in_other_words(void **state)
 	}
 }
 
+static void nobody_is_told_no(const struct delivery *d)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		assert_null(d->rcpt[i].verdict);
+	assert_true(d->returned && d->rcpt_told);
+	assert_int_equal(d->rcpt_taken, 2);
+}
+
+/* Exim's recipients_max_reject. */
+static void a_message_refused_for_the_number_of_its_recipients_is_for_fewer(void **state)
+{
+	(void)state;
+	greet(CHUNKED);
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	says("250 ok\r\n250 ok\r\n250 ok\r\n552 too many recipients\r\n");
+	sent();
+	says("554 Too many recipients\r\n");
+	nobody_is_told_no(back());
+}
+
+static void so_is_one_that_is_refused_at_data(void **state)
+{
+	(void)state;
+	greet(PLAIN);
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	for (int i = 0; i < 3; i++)
+		says("250 ok\r\n");
+	says("552 too many recipients\r\n");
+	says("554 Too many recipients\r\n");
+	nobody_is_told_no(back());
+}
+
+/* To the first two of three, the third being too many, and to their content. */
+static void refuse_crowd(const char *to_second, const char *to_content)
+{
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	says("250 ok\r\n250 ok\r\n");
+	says(to_second);
+	says("552 too many recipients\r\n354 go\r\n");
+	sent();
+	says(to_content);
+}
+
+static void so_is_one_that_is_refused_behind_its_dot(void **state)
+{
+	(void)state;
+	refuse_crowd("250 ok\r\n", "550 5.5.3 enough\r\n");
+	nobody_is_told_no(back());
+}
+
+static void so_is_one_with_a_recipient_who_is_unknown(void **state)
+{
+	(void)state;
+	refuse_crowd("550 5.1.1 unknown\r\n", "554 too many recipients\r\n");
+	const struct delivery *d = back();
+	assert_false(d->returned);
+	assert_null(d->rcpt[0].verdict);
+	assert_verdict(d, 1, VERDICT_FAILED, 550);
+	assert_null(d->rcpt[2].verdict);
+}
+
+static void one_that_is_refused_for_anything_else_is_refused(void **state)
+{
+	(void)state;
+	refuse_crowd("250 ok\r\n", "554 5.7.1 no\r\n");
+	const struct delivery *d = back();
+	assert_verdict(d, 0, VERDICT_FAILED, 554);
+	assert_verdict(d, 1, VERDICT_FAILED, 554);
+	assert_null(d->rcpt[2].verdict);
+}
+
+static void too_many_recipients_of_whom_none_was_too_many_is_a_refusal(void **state)
+{
+	(void)state;
+	greet(CHUNKED);
+	give(mail("x\r\n", TO("a@test", "b@test")));
+	says("250 ok\r\n250 ok\r\n250 ok\r\n");
+	sent();
+	says("554 Too many recipients\r\n");
+	assert_verdict(back(), 0, VERDICT_FAILED, 554);
+	assert_verdict(taken, 1, VERDICT_FAILED, 554);
+}
+
 static void a_first_recipient_that_is_too_many_has_its_verdict(void **state)
 {
 	(void)state;
@@ -337,6 +421,12 @@ int main(void)
 		T(nothing_that_leaves_its_command_is_sent),
 		T(too_many_recipients_go_in_another_transaction),
 		T(so_do_those_that_are_too_many_in_other_words),
+		T(a_message_refused_for_the_number_of_its_recipients_is_for_fewer),
+		T(so_is_one_that_is_refused_at_data),
+		T(so_is_one_that_is_refused_behind_its_dot),
+		T(so_is_one_with_a_recipient_who_is_unknown),
+		T(one_that_is_refused_for_anything_else_is_refused),
+		T(too_many_recipients_of_whom_none_was_too_many_is_a_refusal),
 		T(a_first_recipient_that_is_too_many_has_its_verdict),
 		T(a_452_before_any_was_accepted_is_a_deferral),
 		T(limits_are_read_and_nonsense_is_none),
