@@ -54,11 +54,12 @@ struct asked {
 	void *owner;
 };
 
-static void tell_asker(struct asked *asked, int status, const unsigned char *bytes, size_t len)
+static void tell_asker(struct asked *asked, int status, int timeouts, const unsigned char *bytes,
+		       size_t len)
 {
 	struct asked a = *asked;
 	free(asked);
-	a.replied(a.owner, status, bytes, len);
+	a.replied(a.owner, status, timeouts, bytes, len);
 }
 
 static struct asked *asked_by(cares_replied *replied, void *owner)
@@ -96,10 +97,9 @@ static void on_record(void *arg, ares_status_t status, size_t timeouts,
 {
 	unsigned char *bytes = NULL;
 	size_t len = 0;
-	(void)timeouts;
 	if (status == ARES_SUCCESS)
 		status = ares_dns_write(record, &bytes, &len);
-	tell_asker(arg, (int)status, bytes, len);
+	tell_asker(arg, (int)status, (int)timeouts, bytes, len);
 	ares_free_string(bytes);
 }
 
@@ -111,7 +111,7 @@ void cares_send(ares_channel ares, const void *bytes, size_t len, cares_replied 
 	if (status == ARES_SUCCESS)
 		ares_send_dnsrec(ares, record, on_record, asked_by(replied, owner), NULL);
 	else
-		replied(owner, (int)status, NULL, 0);
+		replied(owner, (int)status, 0, NULL, 0);
 	ares_dns_record_destroy(record);
 }
 
@@ -141,8 +141,7 @@ int cares_servers(ares_channel ares, union address server[CARES_SERVERS_MAX])
 
 static void on_bytes(void *arg, int status, int timeouts, unsigned char *bytes, int len)
 {
-	(void)timeouts;
-	tell_asker(arg, status, bytes, len > 0 ? (size_t)len : 0);
+	tell_asker(arg, status, timeouts, bytes, len > 0 ? (size_t)len : 0);
 }
 
 void cares_send(ares_channel ares, const void *bytes, size_t len, cares_replied *replied,

@@ -27,9 +27,11 @@ int cares_servers(ares_channel, union address server[CARES_SERVERS_MAX]);
 
 int cares_use_servers(ares_channel, const union address *server, int n);
 
-typedef void cares_replied(void *owner, int status, const unsigned char *bytes, size_t len);
+typedef void cares_replied(void *owner, int status, int timeouts, const unsigned char *bytes,
+			   size_t len);
 
 void cares_send(ares_channel, const void *bytes, size_t len, cares_replied *, void *owner);
-/* replied is called once, with bytes where there is a reply, and may be called before this returns. */
+/* replied is called once, with bytes where there is a reply, and may be called before this returns. timeouts: servers have let so many
+ * attempts go by. */
 
 #endif

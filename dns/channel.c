@@ -18,7 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000, PAUSE_LEAST_MS = 50 };
+enum {
+	SOCKET_BUFFER = 1 << 20,
+	SETUP_AGAIN_MS = 1000,
+	PAUSE_LEAST_MS = 50,
+	OTHERS_ANSWERS = 3, /* in a row, for which the first server has let its time go by */
+	CHANGE_AGAIN_MS = 30 * 1000, /* a question that is put anew for it has its time by then */
+};
 
 struct channel {
 	struct loop *loop;
@@ -36,7 +42,10 @@ struct channel {
 	bool any_reply;	 /* SERVFAIL, NOTIMP and REFUSED too */
 	bool configured; /* the servers are; else they are those that resolv.conf named */
 	int nserver;
-	union address server[CARES_SERVERS_MAX];
+	union address server[CARES_SERVERS_MAX]; /* as they are configured */
+	int first;				 /* of these: asked before the others */
+	int late, answers_late;			 /* answers in a row of this one behind it */
+	int64_t changed_ms;			 /* when another became the first; 0: never */
 };
 
 struct watch {
@@ -91,15 +100,6 @@ static void keep_ticking(struct channel *c)
 		loop_timer_in(c->loop, &c->tick, c->tick_ms);
 }
 
-static void on_tick(void *owner)
-{
-	struct channel *c = owner;
-	if (c->ares)
-		ares_process_fd(c->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	c->worked(c->owner);
-	keep_ticking(c);
-}
-
 static void add_address(struct channel *c, const union address *a)
 {
 	c->server[c->nserver] = *a;
@@ -127,6 +127,8 @@ static void keep_found(struct channel *c)
 	int n = cares_servers(c->ares, c->server);
 	if (n > 0)
 		c->nserver = n;
+	if (c->first >= c->nserver)
+		c->first = 0;
 }
 
 /* c-ares would take one that it may not read for one that is not there, and ask this machine. */
@@ -150,6 +152,15 @@ static int set_up_without_files(struct channel *c, struct ares_options *o, int m
 	return cares_init(&c->ares, o,
 			  mask | ARES_OPT_LOOKUPS | ARES_OPT_NDOTS | ARES_OPT_DOMAINS |
 				  ARES_OPT_SORTLIST | ARES_OPT_SERVERS);
+}
+
+/* Those that c-ares has or has read, in the order in which they are to be asked. */
+static int use_servers(struct channel *c)
+{
+	union address server[CARES_SERVERS_MAX];
+	for (int i = 0; i < c->nserver; i++)
+		server[i] = c->server[(c->first + i) % c->nserver];
+	return cares_use_servers(c->ares, server, c->nserver);
 }
 
 /* EDNSPSZ and the flag only say how long a UDP reply may be: the OPT record is in our packets. */
@@ -179,8 +190,9 @@ static void set_up(struct channel *c)
 	int rc = unread ? set_up_without_files(c, &o, mask) : cares_init(&c->ares, &o, mask);
 	if (rc == ARES_SUCCESS && !c->configured && !unread)
 		keep_found(c);
-	if (rc == ARES_SUCCESS && (c->configured || unread) && c->nserver > 0) {
-		rc = cares_use_servers(c->ares, c->server, c->nserver);
+	bool other = c->configured || unread || c->first > 0;
+	if (rc == ARES_SUCCESS && other && c->nserver > 0) {
+		rc = use_servers(c);
 		if (rc != ARES_SUCCESS)
 			ares_destroy(c->ares);
 	}
@@ -188,6 +200,45 @@ static void set_up(struct channel *c)
 		return;
 	c->ares = NULL;
 	log_event(LOG_LEVEL_ERROR, "dns", "reason", ares_strerror(rc), NULL);
+}
+
+static bool wants_another_first(const struct channel *c)
+{
+	bool lately = c->changed_ms > 0 && c->loop->now_ms - c->changed_ms < CHANGE_AGAIN_MS;
+	return c->ares && c->answers_late >= OTHERS_ANSWERS && !lately;
+}
+
+static void say_first(const struct channel *c, const union address *silent)
+{
+	char where[ADDRESS_WHERE_MAX], first[ADDRESS_WHERE_MAX];
+	log_event(LOG_LEVEL_WARNING, "dns", "server", address_where(silent, where), "first",
+		  address_where(&c->server[c->first], first), "reason",
+		  "it does not answer in time, and another does", NULL);
+}
+
+/* The others have it at once, with all that waits for the one that is silent. */
+static void change_first(struct channel *c)
+{
+	const union address *silent = &c->server[c->first];
+	assert(c->late > 0 && c->late < c->nserver);
+	c->first = (c->first + c->late) % c->nserver;
+	c->late = c->answers_late = 0;
+	c->changed_ms = c->loop->now_ms;
+	say_first(c, silent);
+	ares_destroy(c->ares);
+	c->ares = NULL;
+	set_up(c);
+}
+
+static void on_tick(void *owner)
+{
+	struct channel *c = owner;
+	if (c->ares)
+		ares_process_fd(c->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	if (wants_another_first(c))
+		change_first(c);
+	c->worked(c->owner);
+	keep_ticking(c);
 }
 
 static struct channel *make_channel(struct loop *loop, const struct conf_dns *conf,
@@ -311,9 +362,19 @@ static void rest_or_end(struct sent *sent)
 	timer_start(&c->loop->timers, &sent->again, now_ms + pause_after(c, took_ms));
 }
 
-static void on_reply(void *owner, int status, const unsigned char *bytes, size_t len)
+/* Servers are asked one after the other: so many that were before it have let their time go by. */
+static void note_who_answered(struct channel *c, int timeouts)
+{
+	int behind = c->nserver > 0 ? timeouts % c->nserver : 0;
+	c->answers_late = behind > 0 ? (behind == c->late ? c->answers_late + 1 : 1) : 0;
+	c->late = behind;
+}
+
+static void on_reply(void *owner, int status, int timeouts, const unsigned char *bytes, size_t len)
 {
 	struct sent *sent = owner;
+	if (status == ARES_SUCCESS)
+		note_who_answered(sent->channel, timeouts);
 	if (status == ARES_ETIMEOUT)
 		rest_or_end(sent);
 	else if (status == ARES_SUCCESS && bytes)
@@ -329,7 +390,10 @@ static void ask_again(void *owner)
 	struct sent *sent = owner;
 	struct channel *c = sent->channel;
 	list_remove(&sent->link);
-	cares_send(c->ares, sent->bytes, sent->len, on_reply, sent);
+	if (c->ares)
+		cares_send(c->ares, sent->bytes, sent->len, on_reply, sent);
+	else
+		end_sent(sent, CHANNEL_FAILED, NULL, 0);
 	c->worked(c->owner);
 }
 

@@ -5,7 +5,7 @@
  *
  * c-ares chooses the server, repeats, changes to TCP for a truncated reply, and takes a reply only
  * from the server that was asked, with the id and the question that were asked. What it gives up before the time of the settings
- * is over is asked again (decision 0213).
+ * is over is asked again (decision 0213), and a server that is silent goes behind one that answers (0225).
  *
  * OWNERSHIP  The sender owns its struct channel_query, which must live until replied() is called.
  *            channel_free() calls it for all that are under way, with CHANNEL_CLOSED.

@@ -228,6 +228,58 @@ static void a_dead_resolver_is_deferred(void **state)
 	expect("good.test", VERDICT_DEFERRED, 451, "4.4.3");
 }
 
+static int set_up_brief(void **state)
+{
+	(void)state;
+	return set_up_with(300);
+}
+
+/* Which takes questions at the port of the name server, and answers none. */
+static int open_silent_server(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)server.port)};
+	inet_pton(AF_INET, "127.0.0.9", &a.sin_addr);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
+	return fd;
+}
+
+static int count_packets(int fd)
+{
+	char packet[512];
+	int n = 0;
+	while (recv(fd, packet, sizeof packet, 0) > 0)
+		n++;
+	return n;
+}
+
+static bool is_asked(int fd, int number)
+{
+	char name[40];
+	snprintf(name, sizeof name, "good%d.test", number);
+	count_packets(fd);
+	assert_null(ask(RESOLVE_MX, name, false)->failure);
+	return count_packets(fd) > 0;
+}
+
+static void a_name_server_that_is_silent_is_asked_behind_one_that_answers(void **state)
+{
+	(void)state;
+	static char *two[] = {(char *)"127.0.0.9", (char *)"127.0.0.1"};
+	int silent = open_silent_server();
+	dns_stop(dns);
+	dns_free(&dns);
+	conf.dns.server = (struct conf_list){2, two};
+	dns = dns_new(&conf);
+	dns_start(dns);
+	assert_true(is_asked(silent, 0));
+	int n = 1;
+	while (n < 20 && is_asked(silent, n))
+		n++;
+	assert_in_range(n, 1, 19);
+	close(silent);
+}
+
 static void without_mx_the_domain_is_its_own_host(void **state)
 {
 	(void)state;
@@ -466,6 +518,9 @@ int main(void)
 			a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings,
 			set_up_patient, tear_down),
 		TEST(a_dead_resolver_is_deferred),
+		cmocka_unit_test_setup_teardown(
+			a_name_server_that_is_silent_is_asked_behind_one_that_answers, set_up_brief,
+			tear_down),
 		TEST(without_mx_the_domain_is_its_own_host),
 		TEST(we_and_worse_hosts_are_left_out),
 		TEST(a_chain_of_aliases_is_followed_across_replies),
