@@ -38,7 +38,8 @@ struct lookup {
 	struct mx mx;
 	struct wanted mx_wanted;
 	int waiting, nwanted;
-	struct wanted *wanted; /* A and AAAA of each target */
+	struct wanted *wanted;	 /* A and AAAA of each target */
+	struct verdict *failure; /* of the targets so far */
 	int nsearch;
 	struct tlsa_search *search; /* of each host */
 };
@@ -65,6 +66,7 @@ static void lookup_free(struct lookup *l)
 	assert(l->all->n > 0);
 	l->all->n--;
 	mx_fini(&l->mx);
+	verdict_unref(l->failure);
 	resolve_free(&l->r);
 	free(l->wanted);
 	free(l->search);
@@ -155,13 +157,39 @@ static bool counts_tlsa(const struct lookup *l)
 	return l->r->dane && (l->r->kind == RESOLVE_HOST || l->mx.security == RESOLVE_SECURE);
 }
 
+static void have_hosts(struct lookup *l)
+{
+	if (counts_tlsa(l))
+		search_tlsa(l);
+	else
+		finish_lookup(l, NULL);
+}
+
+/* The first that was said, unless one that came later may pass. */
+static void keep_failure(struct lookup *l, struct verdict *failure)
+{
+	if (l->failure && failure->class != VERDICT_DEFERRED) {
+		verdict_unref(failure);
+		return;
+	}
+	verdict_unref(l->failure);
+	l->failure = failure;
+}
+
+static void want_addresses(struct lookup *);
+
 static void have_addresses(struct lookup *l)
 {
 	struct verdict *failure = mx_hosts(&l->mx, l->r);
-	if (!failure && counts_tlsa(l))
-		search_tlsa(l);
+	if (!failure) {
+		have_hosts(l);
+		return;
+	}
+	keep_failure(l, failure);
+	if (mx_next(&l->mx))
+		want_addresses(l);
 	else
-		finish_lookup(l, failure);
+		finish_lookup(l, verdict_ref(l->failure));
 }
 
 static void on_address(struct asker *asker, struct answer *answer)
@@ -209,6 +237,9 @@ static void want_answer(struct lookup *l, const char *name, enum answer_type typ
 /* Both families of all targets at once. */
 static void want_addresses(struct lookup *l)
 {
+	assert(l->waiting == 0);
+	free(l->wanted);
+	l->nwanted = 0;
 	l->wanted = mem_alloc(2 * (size_t)l->mx.ntarget * sizeof *l->wanted);
 	for (int i = 0; i < l->mx.ntarget; i++) {
 		struct mx_target *t = &l->mx.target[i];

@@ -5,6 +5,7 @@
 #include "base/netlist.h"
 #include "base/verdict.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +15,22 @@ void mx_init(struct mx *m, const char *domain, const struct ourself *self, uint6
 	strncpy(m->domain, domain, sizeof m->domain - 1);
 }
 
-static void drop_targets(struct mx *m, int from)
+static void free_targets(struct mx *m, int from, int end)
 {
-	for (int i = from; i < m->ntarget; i++) {
+	for (int i = from; i < end; i++) {
 		free(m->target[i].name);
 		answer_unref(m->target[i].a);
 		answer_unref(m->target[i].aaaa);
 	}
-	if (from < m->ntarget)
-		m->ntarget = from;
+}
+
+/* And the rest, which is preferred even less. */
+static void drop_targets(struct mx *m, int from)
+{
+	assert(from <= m->ntarget);
+	free_targets(m, from, m->ntarget + m->nrest);
+	m->ntarget = from;
+	m->nrest = 0;
 }
 
 void mx_fini(struct mx *m)
@@ -111,6 +119,13 @@ static struct verdict *no_address(const struct mx *m)
 			      "no mail host for %s has an address", m->domain);
 }
 
+/* As many as are looked up at once, of the n that are left. */
+static void take_targets(struct mx *m, int n)
+{
+	m->ntarget = n < MX_TARGETS_MAX ? n : MX_TARGETS_MAX;
+	m->nrest = n - m->ntarget;
+}
+
 static struct verdict *targets_from(struct mx *m, const struct answer *answer)
 {
 	m->target = mem_zalloc((size_t)answer->nrecord * sizeof *m->target);
@@ -123,8 +138,19 @@ static struct verdict *targets_from(struct mx *m, const struct answer *answer)
 		return no_address(m);
 	shuffle_equals(m);
 	discard_own_name(m);
-	drop_targets(m, MX_TARGETS_MAX);
+	take_targets(m, m->ntarget);
 	return m->ntarget == 0 ? loops_back(m) : NULL;
+}
+
+bool mx_next(struct mx *m)
+{
+	int n = m->ntarget;
+	if (m->nrest == 0)
+		return false;
+	free_targets(m, 0, n);
+	memmove(m->target, m->target + n, (size_t)m->nrest * sizeof *m->target);
+	take_targets(m, m->nrest);
+	return true;
 }
 
 struct verdict *mx_targets(struct mx *m, const struct answer *answer)
@@ -290,7 +316,8 @@ struct verdict *mx_hosts(struct mx *m, struct resolve *to)
 	discard_own_address(m);
 	if (m->ntarget == 0)
 		return loops_back(m);
-	to->host = mem_zalloc(RESOLVE_HOSTS_MAX * sizeof *to->host);
+	if (!to->host)
+		to->host = mem_zalloc(RESOLVE_HOSTS_MAX * sizeof *to->host);
 	for (int i = 0; i < m->ntarget && to->nhost < RESOLVE_HOSTS_MAX; i++) {
 		make_host(m, &m->target[i], &host);
 		if (host.naddress == 0)

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More than go out as hosts, as some may have no address; few enough for bounded work. */
+/* Looked up at once: more than go out as hosts, as some may have no address. */
 enum { MX_TARGETS_MAX = 2 * RESOLVE_HOSTS_MAX };
 
 struct mx_target {
@@ -44,8 +44,8 @@ struct mx {
 	const struct netlist *near; /* allow_private: networks whose addresses are meant; or NULL */
 	const struct ourself *self;
 	uint64_t *chance;
-	int ntarget;
-	struct mx_target *target; /* by preference */
+	int ntarget, nrest;
+	struct mx_target *target; /* by preference; behind ntarget the rest, for mx_next() */
 };
 
 void mx_init(struct mx *, const char *domain, const struct ourself *, uint64_t *chance);
@@ -60,6 +60,9 @@ struct verdict *mx_only(struct mx *, const char *host);
 
 struct verdict *mx_hosts(struct mx *, struct resolve *to);
 /* All answers are in. NULL: to->host and to->nhost are set. */
+
+bool mx_next(struct mx *);
+/* mx_hosts() found nothing usable: true, there are further targets in place of those, whose addresses are to be looked up. */
 
 uint64_t mx_chance(uint64_t *state);
 /* The next of a sequence of numbers that look random, and depend on the first state only. */

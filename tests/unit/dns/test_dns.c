@@ -292,6 +292,13 @@ static void we_and_worse_hosts_are_left_out(void **state)
 	expect_host("backup.test", "mx.test");
 }
 
+static void however_many_hosts_have_no_address_the_next_are_looked_up(void **state)
+{
+	(void)state;
+	expect_host("crowd.test", "mx.test");
+	expect("doubt.test", VERDICT_DEFERRED, 451, "4.4.3");
+}
+
 static void a_chain_of_aliases_is_followed_across_replies(void **state)
 {
 	(void)state;
@@ -523,6 +530,7 @@ int main(void)
 			tear_down),
 		TEST(without_mx_the_domain_is_its_own_host),
 		TEST(we_and_worse_hosts_are_left_out),
+		TEST(however_many_hosts_have_no_address_the_next_are_looked_up),
 		TEST(a_chain_of_aliases_is_followed_across_replies),
 		TEST(a_truncated_reply_is_asked_for_by_tcp),
 		TEST(a_reply_longer_than_512_bytes_needs_no_tcp),

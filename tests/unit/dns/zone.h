@@ -2,7 +2,7 @@
  *
  * The beginning of a name says what becomes of a question: nx, nodata, servfail, refused, silent,
  * late (answers when it was first asked for ZONE_LATE_MS ago), formerr and notimp (to EDNS), alias1 to alias3, loop1 and loop2; MX records for good, null, own,
- * backup, lost, unsure, torn, medium, big. All others have an IPv4 address, and no MX record.
+ * backup, lost, unsure, torn, medium, big, crowd, doubt. All others have an IPv4 address, and no MX record.
  *
  * THREAD     The name server's; zone_awake: any.
  */
@@ -25,6 +25,20 @@ static inline bool zone_starts(const char *name, const char *with)
 static inline void zone_fail(struct wire *w, unsigned rcode)
 {
 	w->data[3] = (uint8_t)((w->data[3] & 0xf0) | rcode);
+}
+
+/* Sixty, of which the last has an address, or none, while the first can't be looked up. */
+static inline void zone_crowd(const char *name, struct wire *w)
+{
+	char target[80];
+	bool crowd = zone_starts(name, "crowd");
+	for (int i = 0; i < 60; i++) {
+		snprintf(target, sizeof target, "nx%d.test", i);
+		wire_mx(w, name, 60, (unsigned)i,
+			crowd && i == 59   ? "mx.test"
+			: !crowd && i == 0 ? "servfail.test"
+					   : target);
+	}
 }
 
 /* The zone's MX records; false: there are none for this name. */
@@ -50,6 +64,8 @@ static inline bool zone_mx(const char *name, struct wire *w)
 			snprintf(target, sizeof target, "host-with-a-long-name-%d.test", i);
 			wire_mx(w, name, 60, (unsigned)i, target);
 		}
+	else if (zone_starts(name, "crowd") || zone_starts(name, "doubt"))
+		zone_crowd(name, w);
 	else
 		return false;
 	return true;
