@@ -42,6 +42,21 @@ static bool swallow_line(struct session *s, struct buf *in, size_t max)
 	return false;
 }
 
+static bool is_chunk(const char *line)
+{
+	return strncasecmp(line, "BDAT", 4) == 0;
+}
+
+/* The chunk behind a BDAT that can't be read would be taken for commands. */
+static bool swallow_command(struct session *s, struct buf *in)
+{
+	size_t len = buf_len(in), max = command_max(buf_data(in), len);
+	if (s->swallowed > 0 || len < max || !is_chunk(buf_data(in)))
+		return swallow_line(s, in, max);
+	session_close(s, RESPONSE_LINE_TOO_LONG);
+	return false;
+}
+
 /* RFC 2920 3.1 lets EHLO stand only at the end of a group. Many clients know better, and no harm
  * comes of it; but before TLS nothing may ride along. */
 static bool must_be_last(const struct command *c, bool tls_missing)
@@ -68,7 +83,7 @@ static void obey_line(struct session *s, char *line, size_t len)
 {
 	struct command c;
 	bool tls_missing = !s->tls && s->service->listener->tls == LISTENER_TLS_REQUIRED;
-	bool chunk = strncasecmp(line, "BDAT", 4) == 0;
+	bool chunk = is_chunk(line);
 	enum response why = command_split(line, len, &c);
 	s->stage = *c.name ? c.name : "COMMAND";
 	if (*c.name && must_be_last(&c, tls_missing) && buf_len(stream_in(s->stream)) > 0) {
@@ -82,8 +97,7 @@ static void obey_line(struct session *s, char *line, size_t len)
 	if (why == RESPONSE_OK)
 		why = command_check(&c, s->state, tls_missing);
 	if (why != RESPONSE_OK) {
-		/* The chunk behind a BDAT that can't be read would be taken for commands. */
-		if (chunk)
+		if (chunk) /* as in swallow_command() */
 			session_close(s, why);
 		else
 			session_refuse(s, why, NULL);
@@ -114,7 +128,7 @@ static bool read_command(struct session *s)
 	}
 	char *crlf = find_crlf(line, len);
 	if (!crlf)
-		return swallow_line(s, in, command_max(line, len));
+		return swallow_command(s, in);
 	len = (size_t)(crlf - line);
 	*crlf = '\0';
 	/* The bytes stay where they are until something is read, which is after all is obeyed. */
