@@ -152,6 +152,7 @@ static void drop_recipient(struct session *s, enum table_role by, const char *to
 	log_event(LOG_LEVEL_INFO, "discard", "session", log_id(s->number), "client",
 		  address_text(&s->peer, client), "from", s->tx->sender, "to", to, "reason",
 		  tables_setting(by), "helo", s->helo, "proto", session_protocol(s), NULL);
+	s->tx->besides++;
 	session_reply(s, RESPONSE_RECIPIENT_OK);
 	session_move(s, SESSION_RCPT);
 }

@@ -129,7 +129,7 @@ void reception_added(struct session *s, const struct alias_added *what)
 				      (r->orcpt ? ALLOCATED + strlen(r->orcpt) : 0);
 	}
 	/* Filters may delete who is named so, too: for that it is remembered. */
-	t->repeats += what->nagain;
+	t->besides += what->nagain;
 	t->recipient_bytes +=
 		s->filtering ? what->nagain * (sizeof(struct recipient) + ALLOCATED) : 0;
 	budget_charge(&t->charged, t->recipient_bytes);

@@ -65,7 +65,7 @@ static enum response judge_recipient(struct session *s, struct mailaddr *to)
 	if (to->utf8 && !s->tx->envelope->smtputf8)
 		return RESPONSE_NOT_ASCII;
 	enum response why = policy_recipient(s, to);
-	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt + s->tx->repeats >= limit)
+	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt + s->tx->besides >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
 	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
@@ -297,7 +297,7 @@ static void ask_access(struct session *s, const struct mailaddr *to, const struc
 static void take_postmaster(struct session *s, const struct mailaddr *to, struct rcpt_wanted *w)
 {
 	if (s->tx->postmaster) {
-		s->tx->repeats++;
+		s->tx->besides++;
 		session_reply(s, RESPONSE_RECIPIENT_OK);
 		return;
 	}

@@ -169,6 +169,27 @@ def test_mail_is_held_dropped_or_of_a_flow(lab, table):
     assert "held@sender.test" in relay.command("queue", "list", "--queue", "hold").stdout
 
 
+@pytest.mark.parametrize("by", ["sender_access", "recipient_access"])
+def test_recipients_that_are_thrown_away_count_among_those_a_message_may_have(lab, table, by):
+    sink, row = lab.sink(), {"sender_access": "never@x.test discard", "recipient_access": "gone.test discard"}[by]
+    config = Config(settings={by: [table("t", row)]}).route_all_to(sink.port)
+    config.listeners["smtp"]["recipient_limit"] = 3
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<never@x.test>", 250)
+        for i in range(3):
+            client.command(f"RCPT TO:<{i}@gone.test>", 250)
+        client.command("RCPT TO:<4@gone.test>", 452)
+        client.command("RCPT TO:<5@dest.test>", 452)
+        client.command("DATA", 354)
+        client.send(b"text\r\n.\r\n")
+        client.expect(250)
+    relay.wait_event("discard", reason="no recipient is left")
+    assert len(relay.events("discard", reason=by)) == 3
+    assert not sink.messages
+
+
 @pytest.mark.parametrize("how", ["route", "filter"])
 def test_what_a_row_says_of_a_recipient_that_is_not_taken_holds_for_no_message(lab, table, how):
     sink, one = lab.sink(), Milter()
