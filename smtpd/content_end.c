@@ -187,7 +187,7 @@ static void give_up_stages(struct session *s)
 	passage_cancel(&s->tx->passage);
 }
 
-static void refuse_content(struct session *s, enum response why)
+void content_refuse(struct session *s, enum response why)
 {
 	if (why == RESPONSE_NO_ROOM)
 		say_not_stored(s, intake_error(&s->tx->intake));
@@ -203,7 +203,7 @@ void content_end(struct session *s)
 	assert(s->state == SESSION_DATA || s->state == SESSION_CHUNK);
 	enum response why = reception_end(s);
 	if (why != RESPONSE_OK)
-		refuse_content(s, why);
+		content_refuse(s, why);
 	else if (s->tx->envelope->nrcpt == 0 || !reception_stages(s))
 		take_message(s);
 	else if (passage_run(s->tx->passage, end_stages, s))

@@ -17,4 +17,7 @@
 
 void content_end(struct session *);
 
+void content_refuse(struct session *, enum response);
+/* What came so far is refused: reception_verdict() says why. */
+
 #endif

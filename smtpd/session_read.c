@@ -187,19 +187,17 @@ static bool read_content(struct session *s)
 
 static void end_chunk(struct session *s)
 {
-	enum response why = s->chunk_refusal;
-	if (why == RESPONSE_OK && s->chunk_last) {
+	enum response why;
+	if (s->chunk_refusal != RESPONSE_OK) {
+		session_refuse(s, s->chunk_refusal, NULL);
+		reception_reset(s);
+	} else if (s->chunk_last) {
 		content_end(s);
-		return;
-	}
-	if (why == RESPONSE_OK)
-		why = reception_verdict(s);
-	if (why == RESPONSE_OK) {
+	} else if ((why = reception_verdict(s)) != RESPONSE_OK) {
+		content_refuse(s, why);
+	} else {
 		session_reply(s, RESPONSE_CHUNK_OK);
 		session_move(s, SESSION_BDAT);
-	} else {
-		session_refuse(s, why, NULL);
-		reception_reset(s);
 	}
 }
 

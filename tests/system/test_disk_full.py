@@ -248,6 +248,22 @@ def test_a_message_that_filters_change_finds_no_room(lab, small_disk):
     relay.wait_event("done")
 
 
+@pytest.mark.parametrize("last", ["LAST", ""])
+def test_why_a_chunk_finds_no_room_is_said(lab, monkeypatch, last):
+    """Be it the last of its message or one of many, the reply is to it."""
+    monkeypatch.setenv("SLUICE_WRAPPER", f"prlimit --fsize={2 << 20} --")
+    relay = lab.relay(Config({"segment_size": "256k"}).route_all_to(free_port()))
+    large = b"Subject: large\r\n\r\n" + b"some words to fill a file with\r\n" * 100000
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>", 250)
+        client.command("RCPT TO:<to@dest.test>", 250)
+        client.send(f"BDAT {len(large)} {last}\r\n".encode() + large)
+        assert "4.3.1" in client.expect(452).text
+    assert relay.wait_event("not_stored")["error"] == os.strerror(errno.EFBIG)
+    assert len(relay.events("not_stored")) == 1
+
+
 def test_why_the_content_of_a_message_finds_no_room_is_said(lab, monkeypatch):
     """A limit of the relay's on files is no fault of the disk: only the log can say why others are taken."""
     monkeypatch.setenv("SLUICE_WRAPPER", f"prlimit --fsize={2 << 20} --")
