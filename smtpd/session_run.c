@@ -201,6 +201,7 @@ static void begin_secured(struct session *s)
 	free(s->helo);
 	free(s->login);
 	s->helo = NULL;
+	s->mechanism = NULL;
 	s->login = client_certificate_login(s);
 	limit_check_event(s, LIMITER_LOGGED_IN, s->login, 0);
 	stream_secret(s->stream, s->service->listener->auth);

@@ -9,6 +9,7 @@ import pytest
 
 from lab import received, sasl
 from lab.config import Config
+from lab.milter import Milter
 from lab.net import wait_until
 from lab.smtp import Client, Closed, unverified_context
 
@@ -329,6 +330,30 @@ def test_a_certificate_is_a_login(module_lab, relay, sink):
                 client.command("MAIL FROM:<x@all.test>")
                 client.command("RCPT TO:<to@dest.test>", 550)
     assert relay.wait_event("auth", mechanism="CERTIFICATE", login="ann")["result"] == "ok"
+
+
+def test_filters_are_not_told_that_a_certificate_has_said_a_password(lab):
+    """Who had logged in before STARTTLS has not done so behind it: RFC 3207 4.2."""
+    one, folder = Milter(), lab.folder("filtered")
+    lab.callback(one.close)
+    assert sasl.passwd(folder / "users", "bob", "secret").returncode == 0
+    certificate, key = lab.certificates.host("relay.test")
+    config = Config(listeners={"plain": {
+        "tls": "optional", "certificate": certificate, "key": key, "auth": True, "client_ca": lab.certificates.ca}})
+    config.auth.update({"file": str(folder / "users"), "require_tls": False, "mechanisms": ["PLAIN"]})
+    config.extra = f'milter "one" {{ address = "{one.address}" }}\n'
+    relay = lab.relay(config.route_all_to(lab.sink().port))
+    context = unverified_context()
+    context.load_cert_chain(*lab.certificates.host("device.test"))
+    with Client("127.0.0.1", relay.ports["plain"]) as client:
+        client.greet()
+        assert sasl.say_plain(client, "bob", "secret").code == 235
+        client.starttls(context)
+        client.command("EHLO client.test", 250)
+        client.command("MAIL FROM:<a@sender.test>", 250)
+    (said,) = one.conversations
+    assert said.macros[b"M"][b"{auth_authen}"] == b"device.test"
+    assert b"{auth_type}" not in said.macros[b"M"]
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
