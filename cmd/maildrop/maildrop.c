@@ -19,7 +19,7 @@ enum {
 	LOOK_MS = 60000,      /* between looks when the kernel tells of changes, */
 	LOOK_BLIND_MS = 2000, /* or does not */
 	AGAIN_MS = 1000,      /* after the queue had no room */
-	PUT_OFF_MS = 5000,    /* after a filter has said "later", or a server of aliases nothing, */
+	PUT_OFF_MS = 5000,    /* after a filter has said "later", a server of aliases nothing, or one alone has failed, */
 	PUT_OFF_MAX = 1000,   /* messages at most; then the others wait too */
 	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
 };

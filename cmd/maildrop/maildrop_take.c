@@ -80,6 +80,39 @@ static enum take_result mark_bad(struct take *t, const char *why)
 	return TAKE_BAD;
 }
 
+/* Whatever is tried next has that fault, too: there is no room, or the relay ends. All others are those of one message. */
+static bool is_everybodys(int error)
+{
+	return disk_means_full(error) || error == EMFILE || error == ENFILE || error == ENOMEM ||
+	       error == ECANCELED;
+}
+
+/* Why it is put off, said once. Takes the reason; user may be NULL. */
+static void note_reason(struct take *t, enum log_level level, const char *user, char *reason)
+{
+	bool known = t->reply && strcmp(t->reply, reason) == 0;
+	free(t->reply);
+	t->reply = reason;
+	if (!known)
+		log_event(level, "maildrop", "file", log_id(t->id), "user", user, "reason", reason,
+			  NULL);
+}
+
+static enum take_result put_off(struct reading *r, enum log_level level, char *reason)
+{
+	char user[USER_MAX];
+	note_reason(r->take, level, r->fd >= 0 ? take_owner(r->take, user) : NULL, reason);
+	r->put_off = true;
+	return TAKE_LATER;
+}
+
+static enum take_result fail_file(struct reading *r, const char *what, int error)
+{
+	return is_everybodys(error) ? TAKE_LATER
+				    : put_off(r, LOG_LEVEL_WARNING,
+					      mem_printf("%s: %s", what, strerror(error)));
+}
+
 static enum take_result open_file(struct reading *r)
 {
 	char name[IDENT_TEXT];
@@ -87,8 +120,8 @@ static enum take_result open_file(struct reading *r)
 			  O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (r->fd >= 0)
 		return TAKE_ASKED;
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
-		return TAKE_LATER;
+	if (is_everybodys(errno) || errno == EIO)
+		return fail_file(r, "it cannot be opened", errno);
 	return mark_bad(r->take, errno == ELOOP	   ? "a symbolic link"
 				 : errno == EACCES ? "the relay may not read it"
 						   : "it cannot be opened");
@@ -101,7 +134,7 @@ static enum take_result look_at_file(struct reading *r, struct maildrop_first *f
 	char line[MAILDROP_FIRST_MAX];
 	uint64_t limit = (uint64_t)r->conf->message_size_limit;
 	if (fstat(r->fd, &st) != 0)
-		return TAKE_LATER;
+		return fail_file(r, "it cannot be read", errno);
 	r->take->owner = st.st_uid;
 	if (!S_ISREG(st.st_mode))
 		return mark_bad(r->take, "not a regular file");
@@ -109,7 +142,7 @@ static enum take_result look_at_file(struct reading *r, struct maildrop_first *f
 		return mark_bad(r->take, "it has another name elsewhere");
 	ssize_t n = disk_read(r->fd, line, sizeof line, 0);
 	if (n < 0)
-		return TAKE_LATER;
+		return fail_file(r, "it cannot be read", errno);
 	if (!maildrop_form_first(line, (size_t)n, first))
 		return mark_bad(r->take, "it does not begin as a message in the maildrop does");
 	if (first->size != (uint64_t)st.st_size - first->length)
@@ -135,23 +168,17 @@ static void put_received(struct reading *r)
 	buf_fini(&field);
 }
 
-/* By a row of sender_access or recipient_access: for good, or for now, which is said once. */
+/* By a row of sender_access or recipient_access: for good, or for now. */
 static enum take_result refuse_by_row(struct reading *r)
 {
-	char user[USER_MAX];
 	struct take *t = r->take;
 	const struct access_value *v = &r->said.refusal;
 	char *reply = mem_printf("%d %s %s", v->code, v->dsn, v->text);
-	bool known = t->reply && strcmp(t->reply, reply) == 0;
+	if (v->code < 500)
+		return put_off(r, LOG_LEVEL_INFO, reply);
 	free(t->reply);
 	t->reply = reply;
-	if (v->code >= 500)
-		return mark_bad(t, reply);
-	if (!known)
-		log_event(LOG_LEVEL_INFO, "maildrop", "file", log_id(t->id), "user",
-			  take_owner(t, user), "reason", reply, NULL);
-	r->put_off = true;
-	return TAKE_LATER;
+	return mark_bad(t, reply);
 }
 
 static enum take_result begin_intake(struct reading *r, size_t head_len, uint64_t size)
@@ -205,7 +232,7 @@ static enum take_result read_file(struct reading *r, const struct maildrop_first
 		size_t want = first->size - at < PIECE ? (size_t)(first->size - at) : PIECE;
 		ssize_t n = disk_read(r->fd, piece, want, first->length + at);
 		if (n < 0)
-			result = TAKE_LATER;
+			result = fail_file(r, "it cannot be read", errno);
 		else if ((size_t)n < want)
 			result = mark_bad(r->take, "it is not complete");
 		else
@@ -225,7 +252,8 @@ static enum take_result judge_content(struct reading *r)
 	enum response why = intake_judge(&in->decoder, &in->header, r->conf->hopcount_limit);
 	if (why != RESPONSE_OK)
 		return mark_bad(r->take, response_reason(why));
-	return intake_error(in) ? TAKE_LATER : TAKE_ASKED;
+	return intake_error(in) ? fail_file(r, "its content cannot be written", intake_error(in))
+				: TAKE_ASKED;
 }
 
 static void remember_id(struct take *t, const struct header_in *header)
@@ -283,15 +311,26 @@ static void post_store(struct take *t, struct spool *spool, struct spool_store *
 	loop_post(spool_loop(spool), &ask->note);
 }
 
+static void note_failure(struct take *t, int error)
+{
+	char user[USER_MAX];
+	t->end = is_everybodys(error) ? TAKE_AGAIN : TAKE_PUT_OFF;
+	if (t->end == TAKE_PUT_OFF)
+		note_reason(t, LOG_LEVEL_WARNING, take_owner(t, user),
+			    mem_printf("it cannot be processed: %s", strerror(error)));
+}
+
 static void note_end(struct take *t, const struct passage *p)
 {
+	if (p->end == PASSAGE_FAILED) {
+		note_failure(t, p->error);
+		return;
+	}
 	bool no_recipient = p->end == PASSAGE_DONE;
 	free(t->reply);
 	t->reply = mem_strdup(no_recipient ? "no recipient is left" : p->reply);
 	t->why = t->reply;
-	if (p->end == PASSAGE_FAILED)
-		t->end = TAKE_AGAIN;
-	else if (p->end == PASSAGE_REFUSED)
+	if (p->end == PASSAGE_REFUSED)
 		t->end = t->reply[0] == '4' ? TAKE_PUT_OFF : TAKE_REFUSED;
 	else
 		t->end = TAKE_DISCARDED;

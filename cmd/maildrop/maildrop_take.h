@@ -9,8 +9,8 @@
  * OWNERSHIP  A take is the maildrop's; while the spool has its message, the spool's note refers
  *            to it, while it passes stages, that passage.
  * THREAD     maildrop.
- * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass:
- *            TAKE_LATER. What filters say: take.end.
+ * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass, and would befall
+ *            any other now: TAKE_LATER. What filters say, and what fails for this one alone: take.end.
  * SEE        maildrop.h, maildrop_form.h.
  */
 #ifndef CMD_MAILDROP_MAILDROP_TAKE_H
@@ -30,8 +30,8 @@ enum { TAKE_MAGIC = 0x7a4e0d20 };
 
 /* The end of a take that was asked about, and not stored. */
 enum take_end {
-	TAKE_AGAIN,    /* at once */
-	TAKE_PUT_OFF,  /* a filter wants it later, or a server of aliases could not say */
+	TAKE_AGAIN,    /* when the queue takes mail: others wait behind it */
+	TAKE_PUT_OFF,  /* a filter wants it later, a server of aliases could not say, or what failed is its own */
 	TAKE_REFUSED,  /* for good */
 	TAKE_DISCARDED /* it is dropped */
 };
@@ -45,7 +45,7 @@ struct take {
 	struct alias_learning aliases;
 	struct loop *reply_to; /* while these are learnt */
 	enum take_end end;     /* of what was not stored, */
-	char *reply;	       /* and what a filter has said of it */
+	char *reply;	       /* and what a filter has said of it, or why it was put off */
 	const char *why;
 	/* for the log, once it is read */
 	uid_t owner;

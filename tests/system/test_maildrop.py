@@ -3,6 +3,7 @@
 
 import collections
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
@@ -506,6 +507,45 @@ def test_a_queue_without_room_leaves_the_message_for_later(lab):
     relay.write_config()
     assert relay.command("reload").returncode == DONE
     settle(relay, sink, 1)
+
+
+def _by_maildrop_alone(lab, **settings):
+    """A sink, and a relay that local mail reaches by the maildrop only, also while it runs."""
+    sink = lab.sink()
+    certificate, key = lab.certificates.host("relay.test")
+    config = Config(settings=settings, listeners={"smtp": {"tls": "required", "certificate": certificate, "key": key}})
+    return config.route_all_to(sink.port), sink
+
+
+def test_a_key_that_can_not_be_read_holds_up_no_others_mail(lab):
+    """Each attempt fails until somebody sees to it, and none of it is a fault of the queue."""
+    keys = lab.folder("keys")
+    (keys / "table").write_text(f"sender.test s1 {keys / 's1.pem'}\n")
+    config, sink = _by_maildrop_alone(lab, dkim_keys=[str(keys / "table")])
+    relay = lab.relay(config)
+    submit(relay, "-f", "me@sender.test", "you@dest.test", text="Subject: unsigned\nFrom: me@sender.test\n\n")
+    relay.wait_event("dkim", result="failed")
+    for count, name in enumerate(("one", "two"), 1):
+        submit(relay, "-f", "me@other.test", "you@dest.test", text=f"Subject: {name}\n\n")
+        sink.wait_messages(count)
+    assert subjects(sink) == {"one": 1, "two": 1}
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(keys / "s1.pem")], check=True)
+    settle(relay, sink, 3)
+    assert subjects(sink)["unsigned"] == 1
+
+
+def test_content_that_can_not_be_written_holds_up_no_others_mail(lab, monkeypatch):
+    """A limit of the relay's on files is one on large messages alone."""
+    monkeypatch.setenv("SLUICE_WRAPPER", f"prlimit --fsize={2 << 20} --")
+    config, sink = _by_maildrop_alone(lab, segment_size="256k")
+    relay = lab.relay(config)
+    submit(relay, text="Subject: large\n\n" + "some words to fill a file with\n" * 100000)
+    assert relay.wait_event("maildrop")["reason"] == f"its content cannot be written: {os.strerror(errno.EFBIG)}"
+    for count, name in enumerate(("one", "two"), 1):
+        submit(relay, text=f"Subject: {name}\n\n")
+        sink.wait_messages(count)
+    assert subjects(sink) == {"one": 1, "two": 1}
+    assert len(relay.events("maildrop")) == 1
 
 
 # --- other users
