@@ -21,7 +21,8 @@ enum {
 	AGAIN_MS = 1000,      /* after the queue had no room */
 	PUT_OFF_MS = 5000,    /* after a filter has said "later", a server of aliases nothing, or one alone has failed, */
 	PUT_OFF_MAX = 1000,   /* messages at most; then the others wait too */
-	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
+	SLOW_MAX = MAILDROP_BATCH / 2, /* messages under way that the next batch does not wait for */
+	TOLD_BYTES = 16 << 10,	       /* of changes, read at a time */
 };
 
 struct maildrop {
@@ -108,10 +109,19 @@ static void store_all(struct maildrop *m)
 	}
 }
 
+/* A batch has its syncs of both folders, so it is waited for; but not for what a filter or a server of aliases keeps. */
+static bool most_under_way(const struct maildrop *m)
+{
+	int n = 0;
+	list_each (link, tmp, &m->asked)
+		n++;
+	return n > SLOW_MAX;
+}
+
 static void claim_and_store(void *owner)
 {
 	struct maildrop *m = owner;
-	if (!m->recovered || m->rests || !list_empty(&m->asked))
+	if (!m->recovered || m->rests || most_under_way(m))
 		return;
 	if (list_empty(&m->takes) && m->nput_off < PUT_OFF_MAX) {
 		maildrop_folder_claim(&m->folder, &m->takes);
@@ -123,7 +133,7 @@ static void claim_and_store(void *owner)
 		store_all(m);
 	if (!list_empty(&m->takes))
 		look_in(m, AGAIN_MS);
-	else if (list_empty(&m->asked))
+	else
 		look_in(m, m->told >= 0 ? LOOK_MS : LOOK_BLIND_MS);
 }
 
@@ -177,9 +187,8 @@ static void on_stored(struct maildrop *m, struct spool_store *answer)
 	else
 		treat_unstored(m, t);
 	free(answer);
-	if (!list_empty(&m->asked))
-		return;
-	look_in(m, list_empty(&m->takes) ? 0 : AGAIN_MS);
+	if (!most_under_way(m))
+		look_in(m, list_empty(&m->takes) ? 0 : AGAIN_MS);
 }
 
 /* A command is answered once recovery has ended, and this one has no other meaning. */

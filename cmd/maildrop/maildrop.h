@@ -25,7 +25,7 @@
  *            waits for the answer: stop the spool between maildrop_stop() and maildrop_free(), and the pool before.
  * THREAD     All calls here: main. The thread "maildrop" reads files and blocks while the disk does.
  * STATES     waiting for recovery; looking: at each change of the folder, and now and then; taking
- *            one batch; at rest.
+ *            one batch, and the next when most of it is stored; at rest.
  * ERRORS     maildrop_new() returns NULL and says why. Where there is no room in the queue, files
  *            stay and are tried again.
  * SEE        spool.h, struct spool_store; POSTFIX postdrop(1), pickup(8).

@@ -15,12 +15,15 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
 
+from lab import milter as m
 from lab import received
 from lab.config import Config, Raw
+from lab.milter import Milter, packet
 from lab.net import open_folder, wait_until
 from lab.process import Process
 from lab.relay import Relay, binary
@@ -28,6 +31,7 @@ from lab.sink import Rule
 
 DONE, EX_DATAERR, EX_NOUSER, EX_TEMPFAIL = 0, 65, 67, 75
 TEXT = "Subject: a test\n\nHello.\n"
+SECONDS_TO_HANG = 250  # at most
 SANITIZED = "build/" in os.environ.get("SLUICE_BIN", "")
 
 
@@ -532,6 +536,32 @@ def test_a_key_that_can_not_be_read_holds_up_no_others_mail(lab):
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(keys / "s1.pem")], check=True)
     settle(relay, sink, 3)
     assert subjects(sink)["unsigned"] == 1
+
+
+def test_a_filter_that_hangs_on_a_message_holds_up_no_others_mail(lab):
+    """That one waits for its timeout, and is asked about again, for as long as it lies there."""
+    released, one = threading.Event(), Milter()
+    lab.callback(one.close)
+    lab.callback(released.set)
+
+    def think(_conversation, data):
+        if b"poison" in data:
+            released.wait(SECONDS_TO_HANG)
+        return packet(m.CONTINUE)
+
+    one.behave({"L": think})
+    config, sink = _by_maildrop_alone(lab)
+    config.extra = f'milter "one" {{ address = "{one.address}"  timeout = 1h  local = true }}\n'
+    relay = lab.relay(config)
+    submit(relay, text="Subject: poison\n\n")
+    wait_until(lambda: any(b"poison" in data for said in one.conversations for data in said.all(b"L")), 60, "the filter to hang")
+    for count, name in enumerate(("one", "two"), 1):
+        submit(relay, text=f"Subject: {name}\n\n")
+        sink.wait_messages(count)
+    assert subjects(sink) == {"one": 1, "two": 1}
+    released.set()
+    settle(relay, sink, 3)
+    assert subjects(sink)["poison"] == 1
 
 
 def test_content_that_can_not_be_written_holds_up_no_others_mail(lab, monkeypatch):
