@@ -92,36 +92,25 @@ static bool parse_address(const char *text, struct mailaddr *a)
 	return good;
 }
 
-/* Each to the envelope; without one they are only looked at. */
 static bool take_sender_parameter(const struct param *p, struct envelope *e)
 {
-	uint8_t body, ret;
 	uint64_t size;
 	if (param_is(p, "SIZE"))
 		return param_number(p->value, &size);
 	if (param_is(p, "AUTH"))
 		return true;
-	if (param_is(p, "BODY") && param_body(p->value, &body)) {
-		if (e)
-			e->body = body;
-		return true;
-	}
-	if (param_is(p, "RET") && param_ret(p->value, &ret)) {
-		if (e)
-			e->ret = ret;
-		return true;
-	}
+	if (param_is(p, "BODY"))
+		return param_body(p->value, &e->body);
+	if (param_is(p, "RET"))
+		return param_ret(p->value, &e->ret);
 	if (param_is(p, "SMTPUTF8") && !p->value) {
-		if (e)
-			e->smtputf8 = true;
+		e->smtputf8 = true;
 		return true;
 	}
 	if (!param_is(p, "ENVID") || !param_envid(p->value))
 		return false;
-	if (e) {
-		free(e->envid);
-		e->envid = mem_strdup(p->value);
-	}
+	free(e->envid);
+	e->envid = mem_strdup(p->value);
 	return true;
 }
 
@@ -170,17 +159,26 @@ static bool good_recipient(const struct milter_answer *a)
 	return good;
 }
 
+/* With its parameters, which may say that it is beyond ASCII. */
+static bool good_sender(const struct filter_changes *f, const struct milter_answer *a)
+{
+	struct mailaddr address;
+	struct envelope *said = envelope_new();
+	said->smtputf8 = f->draft->envelope->smtputf8;
+	bool good = parse_address(a->text[0], &address) &&
+		    (!address.text[0] || address.text[address.at]) &&
+		    take_sender_parameters(a->text[1], said) && (!address.utf8 || said->smtputf8);
+	envelope_free(&said);
+	return good;
+}
+
 static const char *check_change(const struct filter_changes *f, const struct milter_answer *a)
 {
 	struct mailaddr address;
 	bool good;
 	switch (a->change) {
 	case MILTER_CHANGE_TO_SENDER:
-		good = parse_address(a->text[0], &address) &&
-		       (!address.text[0] || address.text[address.at]) &&
-		       take_sender_parameters(a->text[1], NULL) &&
-		       (!address.utf8 || f->draft->envelope->smtputf8);
-		return good ? NULL : "the sender it wants is none";
+		return good_sender(f, a) ? NULL : "the sender it wants is none";
 	case MILTER_CHANGE_TO_RECIPIENT_ADD:
 	case MILTER_CHANGE_TO_RECIPIENT_ADD_ARGS:
 		good = parse_address(a->text[0], &address) && address.text[address.at] &&

@@ -226,6 +226,15 @@ def test_a_message_is_discarded(relay, sink, one, letter):
     assert len(sink.messages) == before
 
 
+def test_a_filter_may_want_a_sender_beyond_ascii(relay, sink, one):
+    """If it says so: the client has not asked for SMTPUTF8."""
+    to_joerg = packet(b"e", texts("<jörg@sender.test>", "RET=HDRS SMTPUTF8"))
+    one.behave({"E": to_joerg + packet(m.CONTINUE)})
+    assert _passed(relay, sink).sender == "jörg@sender.test"
+    one.behave({"E": packet(b"e", texts("<jörg@sender.test>", "RET=HDRS")) + packet(m.CONTINUE)})
+    _send(relay, code=451)
+
+
 ANSWERS = {
     "reject": (packet(m.REJECT), REJECTED),
     "tempfail": (packet(m.TEMPFAIL), LATER),
