@@ -18,6 +18,6 @@
 void content_end(struct session *);
 
 void content_refuse(struct session *, enum response);
-/* What came so far is refused: reception_verdict() says why. */
+/* Of what came so far; reception_verdict() says why. */
 
 #endif

@@ -43,7 +43,7 @@ struct reception {
 	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
 	uint32_t nrcpt;
 	int overshoot;	  /* recipients beyond the limit */
-	uint32_t besides; /* taken like those of the envelope: who are there already, or thrown away */
+	uint32_t besides; /* recipients taken that are there already, or thrown away */
 	bool postmaster;
 	bool expected;		       /* spool_expect() has been told of it */
 	struct rcpt_pending *pending;  /* the RCPT that somebody is asked about; or NULL */

@@ -19,9 +19,9 @@ enum {
 	LOOK_MS = 60000,      /* between looks when the kernel tells of changes, */
 	LOOK_BLIND_MS = 2000, /* or does not */
 	AGAIN_MS = 1000,      /* after the queue had no room */
-	PUT_OFF_MS = 5000,    /* after a filter has said "later", a server of aliases nothing, or one alone has failed, */
+	PUT_OFF_MS = 5000,    /* after one could not be taken that others need not wait for, */
 	PUT_OFF_MAX = 1000,   /* messages at most; then the others wait too */
-	SLOW_MAX = MAILDROP_BATCH / 2, /* messages under way that the next batch does not wait for */
+	SLOW_MAX = MAILDROP_BATCH / 2, /* messages that the next batch does not wait for */
 	TOLD_BYTES = 16 << 10,	       /* of changes, read at a time */
 };
 

@@ -108,9 +108,9 @@ static enum take_result put_off(struct reading *r, enum log_level level, char *r
 
 static enum take_result fail_file(struct reading *r, const char *what, int error)
 {
-	return is_everybodys(error) ? TAKE_LATER
-				    : put_off(r, LOG_LEVEL_WARNING,
-					      mem_printf("%s: %s", what, strerror(error)));
+	return is_everybodys(error)
+		       ? TAKE_LATER
+		       : put_off(r, LOG_LEVEL_WARNING, mem_printf("%s: %s", what, strerror(error)));
 }
 
 static enum take_result open_file(struct reading *r)

@@ -31,7 +31,7 @@ enum { TAKE_MAGIC = 0x7a4e0d20 };
 /* The end of a take that was asked about, and not stored. */
 enum take_end {
 	TAKE_AGAIN,    /* when the queue takes mail: others wait behind it */
-	TAKE_PUT_OFF,  /* a filter wants it later, a server of aliases could not say, or what failed is its own */
+	TAKE_PUT_OFF,  /* by a filter, a server of aliases, or a failure of its own */
 	TAKE_REFUSED,  /* for good */
 	TAKE_DISCARDED /* it is dropped */
 };
