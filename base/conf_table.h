@@ -62,7 +62,7 @@
 	  "New mail is refused with 452 while the file system of the queue has less free space "   \
 	  "than this.")                                                                                 \
 	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
-	  "The size of one segment file of the queue. Up to two that are not needed any more are kept, to be used again.")                                            \
+	  "The size of one segment file of the queue, smaller where the disk has less than four times as much to spare. Up to two that are not needed any more are kept, to be used again.")                                            \
 	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
 	  "The address for mail to <postmaster> without a domain, which anybody may send, and for reports that cannot be delivered to the sender. Empty: postmaster at hostname, and such reports are dropped and logged.")                                                                               \
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \

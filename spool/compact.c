@@ -158,12 +158,21 @@ static bool can_go(const struct spool *s, const struct segment *g)
 	       !journal_open_segment(&s->journal, g);
 }
 
+/* On a full disk what is moved would use up the reserve, and leave the segment where it is. */
+static bool has_room_for_move(const struct spool *s, const struct segment *g)
+{
+	const struct segment *current = s->journal.lane[LANE_MAIN].current;
+	uint64_t rest = current && current->size > current->end ? current->size - current->end : 0;
+	return s->room.free < 0 || g->live_bytes < (uint64_t)s->room.free + rest;
+}
+
 static struct segment *find_emptiest(const struct spool *s)
 {
 	struct segment *best = NULL;
 	for (struct list *l = s->journal.segments.next; l != &s->journal.segments; l = l->next) {
 		struct segment *g = list_entry(l, struct segment, link);
-		if (can_go(s, g) && g->live_bytes * COMPACT_RATIO < g->size &&
+		if (can_go(s, g) && has_room_for_move(s, g) &&
+		    g->live_bytes * COMPACT_RATIO < g->size &&
 		    (!best || g->live_bytes * best->size < best->live_bytes * g->size))
 			best = g;
 	}
@@ -191,10 +200,17 @@ static void look_at_journal(struct spool *s)
 	c->stale = false;
 }
 
+/* What is dead takes at most as much as is still free: else it would refuse mail on a small disk. */
+static int64_t allowed_dead_bytes(const struct spool *s)
+{
+	int64_t most = COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;
+	int64_t room = s->journal.room > 0 ? s->journal.room : 0;
+	return room < most ? room : most;
+}
+
 static int64_t allowed_bytes(const struct spool *s)
 {
-	return COMPACT_RATIO * s->compact.live +
-	       COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;
+	return COMPACT_RATIO * s->compact.live + allowed_dead_bytes(s);
 }
 
 static void choose_victim(struct spool *s)

@@ -4,8 +4,8 @@
  *	beginning; each message that it holds something of -> OP_COPY of the content, synced
  *	-> OP_MOVE of the envelope -> it is empty, and goes
  *
- * The log takes at most COMPACT_RATIO times what is live, and a few segments, whatever the ages of the
- * messages: while there is more, the segment with the least in it is at most half full, so that to
+ * The log takes at most COMPACT_RATIO times what is live, and a few segments, or as much as is free, if that is less, whatever the
+ * ages of the messages: while there is more, the segment with the least in it is at most half full, so that to
  * write so much makes room for twice of it.
  *
  * It runs when there is nothing else to write, a step at a time; when it falls behind, without a pause.

@@ -12,6 +12,7 @@
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
 enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, MAKE_AGAIN_MS = 1000 };
+enum { ROOM_SHARE = 4 }; /* a segment takes so much less than there is room for: other lanes need some, too */
 
 static struct segment *segment_of(struct list *link)
 {
@@ -25,7 +26,8 @@ static uint64_t clamp_size(uint64_t n, uint64_t low, uint64_t high)
 
 void journal_init(struct journal *j, uint64_t segment_size)
 {
-	*j = (struct journal){.folder = -1, .next_seq = 1, .renew_above = UINT64_MAX};
+	*j = (struct journal){
+		.folder = -1, .next_seq = 1, .renew_above = UINT64_MAX, .room = INT64_MAX};
 	list_init(&j->segments);
 	list_init(&j->older);
 	for (uint32_t i = 0; i < LANES; i++)
@@ -80,14 +82,46 @@ static bool make_room(struct journal *j)
 	return true;
 }
 
+static uint64_t reserve_size(const struct journal *j)
+{
+	return clamp_size(j->lane[LANE_MAIN].segment_size / 4, RESERVE_MIN, RESERVE_MAX);
+}
+
+static uint64_t least_size(const struct journal *j, const struct lane *l)
+{
+	return clamp_size(reserve_size(j), 0, l->segment_size);
+}
+
+static uint64_t fitting_size(const struct journal *j, const struct lane *l)
+{
+	uint64_t share = j->room > 0 ? (uint64_t)j->room / ROOM_SHARE : 0;
+	return clamp_size(share - share % RESERVE_MIN, least_size(j, l), l->segment_size);
+}
+
+static struct segment *create_sized(struct journal *j, struct lane *l, uint64_t size)
+{
+	struct segment *s = segment_create(j->folder, j->next_seq, size, l->number, !l->began);
+	metrics_add(METRIC_files_created, s != NULL);
+	if (s)
+		j->room -= (int64_t)size;
+	return enter_made(j, l, s);
+}
+
+/* A quota shows only where it is exceeded: less may still fit into it. */
 static struct segment *create_segment(struct journal *j, struct lane *l)
 {
-	struct segment *s =
-		segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
-	if (!s && make_room(j))
-		s = segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
-	metrics_add(METRIC_files_created, s != NULL);
-	return enter_made(j, l, s);
+	const uint64_t least = least_size(j, l);
+	uint64_t size = fitting_size(j, l);
+	struct segment *s = create_sized(j, l, size);
+	while (!s && disk_means_full(errno)) {
+		if (!make_room(j)) {
+			if (size == least)
+				break;
+			size = clamp_size(size / 2, least, size);
+		}
+		s = create_sized(j, l, size);
+	}
+	return s;
 }
 
 static struct segment *reuse_spare(struct journal *j, struct lane *l)
@@ -131,11 +165,10 @@ bool journal_fresh(struct journal *j)
 
 static bool make_reserve(struct journal *j)
 {
-	uint64_t size = clamp_size(j->lane[LANE_MAIN].segment_size / 4, RESERVE_MIN, RESERVE_MAX);
 	int fd = disk_open(j->folder, JOURNAL_RESERVE, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return false;
-	bool ok = disk_allocate(fd, size) == 0 && disk_sync(fd) == 0 && disk_sync(j->folder) == 0;
+	bool ok = disk_allocate(fd, reserve_size(j)) == 0 && disk_sync(fd) == 0 && disk_sync(j->folder) == 0;
 	disk_close(fd);
 	if (!ok)
 		disk_unlink(j->folder, JOURNAL_RESERVE);
@@ -144,6 +177,7 @@ static bool make_reserve(struct journal *j)
 
 void journal_room(struct journal *j, int64_t bytes)
 {
+	j->room = bytes;
 	j->spares.unwanted = bytes < (int64_t)(j->spares.size * SPARES_MAX);
 	if (j->spares.unwanted)
 		spares_drop(&j->spares);
@@ -162,7 +196,7 @@ bool journal_plan_next(struct journal *j, int64_t now_ms, struct journal_plan *p
 		return false;
 	j->planned_ms = now_ms;
 	*plan = (struct journal_plan){.seq = j->next_seq++,
-				      .size = j->lane[LANE_MAIN].segment_size};
+				      .size = fitting_size(j, &j->lane[LANE_MAIN])};
 	spares_claim(&j->spares, plan->spare);
 	j->planned = true;
 	return true;
@@ -202,6 +236,8 @@ void journal_planned(struct journal *j, const struct journal_plan *plan, struct 
 	assert(j->planned);
 	j->planned = false;
 	metrics_add(METRIC_files_created, s && !*plan->spare);
+	if (s && !*plan->spare)
+		j->room -= (int64_t)s->size;
 	if (s && is_late(j, s))
 		drop_late(j, s);
 	else if (s)

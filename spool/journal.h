@@ -7,8 +7,9 @@
  * A record never lies across two segments: when one is full, it is closed (written, synced, with
  * RECORD_END as its last record) before the next is written to.
  *
- * A reserve is kept allocated: when no segment can be made, it becomes one, if the caller allows it,
- * so that what has been delivered can be recorded on a disk that is full.
+ * A segment has the size that is set, or a share of the room that the disk has, if that is less (0221). Where even the smallest
+ * can't be made, a reserve, which is kept allocated, becomes one, if the caller allows it, so that what has been delivered can be
+ * recorded on a disk that is full.
  *
  * OWNERSHIP  Embedded in struct spool; owns the segments. What journal_add() borrows must stay
  *            until the next journal_write().
@@ -40,6 +41,7 @@ struct journal {
 	struct list older; /* of earlier starts: recovery's until journal_join() */
 	struct lane lane[LANES];
 	struct spares spares; /* for LANE_MAIN */
+	int64_t room;	      /* bytes that may be used, as told last, less what was made since; INT64_MAX: not known */
 	bool planned;	      /* the next one is being made elsewhere: the spares are not touched */
 	int64_t planned_ms;   /* steady clock: since then; */
 	bool unmade;	      /* but it could not be made */
@@ -78,7 +80,8 @@ void journal_planned(struct journal *, const struct journal_plan *, struct segme
 /* Takes the segment; NULL: it could not be made, and is made now. */
 
 void journal_room(struct journal *, int64_t bytes);
-/* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later. */
+/* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later, and segments are
+ * smaller, so that what is only allocated refuses no mail. */
 
 int journal_reserve_error(const struct journal *);
 /* Why there is no reserve: ENOSPC where the disk is full. 0: there is one. */

@@ -13,6 +13,19 @@
 
 enum { LOOK_MS = 1000 };
 
+void room_measure(struct spool *s)
+{
+	struct room *r = &s->room;
+	bool links = disk_has_links(s->journal.folder);
+	r->linked |= links;
+	r->gone = r->linked && !links;
+	int64_t bytes = disk_free_bytes(s->folder);
+	r->free = bytes;
+	r->low = bytes >= 0 && bytes < s->conf->queue_minfree;
+	if (bytes >= 0)
+		journal_room(&s->journal, bytes - s->conf->queue_minfree);
+}
+
 void room_look(struct spool *s)
 {
 	struct room *r = &s->room;
@@ -20,13 +33,7 @@ void room_look(struct spool *s)
 	if (r->looked_ms && s->loop->now_ms - r->looked_ms < LOOK_MS)
 		return;
 	r->looked_ms = s->loop->now_ms;
-	bool links = disk_has_links(s->journal.folder);
-	r->linked |= links;
-	r->gone = r->linked && !links;
-	int64_t bytes = disk_free_bytes(s->folder);
-	r->low = bytes >= 0 && bytes < s->conf->queue_minfree;
-	if (bytes >= 0)
-		journal_room(&s->journal, bytes - s->conf->queue_minfree);
+	room_measure(s);
 }
 
 bool room_for_mail(const struct spool *s)

@@ -21,12 +21,14 @@ struct spool;
 struct room {
 	bool low;	   /* less than queue_minfree */
 	bool linked, gone; /* was log/ in a folder, and is it no more? */
+	int64_t free;	   /* bytes, as seen then; -1: that can't be asked for */
 	int64_t looked_ms; /* steady clock: when that was last looked at; 0: never */
 	int full, failing; /* as told last: 0, or the errno of it */
 	int commits_failed; /* errno of the last attempt to get a working segment; 0: it did not fail */
 };
 
-void room_look(struct spool *); /* at the free space, if it is time */
+void room_measure(struct spool *); /* look at the free space: before the first segment is made, too */
+void room_look(struct spool *);	   /* the same, if it is time */
 bool room_for_mail(const struct spool *);
 /* New mail may be stored: there is enough, and nothing fails. */
 

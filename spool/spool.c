@@ -25,6 +25,7 @@
 static bool begin_journal(struct spool *s, struct buf *error)
 {
 	journal_prepare(&s->journal, clock_steady_ms());
+	room_measure(s);
 	if (journal_fresh(&s->journal) || disk_means_full(errno))
 		return true;
 	buf_printf(error, "%s/log: %s", s->conf->spool, strerror(errno));
