@@ -153,6 +153,7 @@ int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	options_only(&o, argc, argv);
+	mask_signals(SIG_BLOCK, orders); /* long tables take a while to read */
 	sandbox_hide_memory();
 	tls_keys_prepare();
 	keyed_hash_choose();
@@ -161,7 +162,6 @@ int cmd_serve(int argc, char **argv)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file as large as ulimit -f allows: its write says EFBIG */
-	mask_signals(SIG_BLOCK, orders);
 	handover_prepare();
 	umask(027);
 	privileges_raise_limits();

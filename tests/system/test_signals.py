@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: ISC
 """Signals while mail is coming in and going out: nothing that was answered 250 is lost, and nothing is returned."""
 
+import os
 import signal
+import threading
 import time
 
 from lab.config import Config
 from lab.load import Load, token
+from lab.net import wait_until
 
 MESSAGES = 300
 SHORT = "3s"
@@ -66,3 +69,25 @@ def test_a_stop_for_longer_than_every_timeout_returns_nothing(lab):
     time.sleep(4)
     relay.signal(signal.SIGCONT)
     _all_arrive(relay, sink, load)
+
+
+def test_a_hangup_while_the_settings_are_read_waits_for_the_start(lab):
+    """A pipe in the place of the file says when it is read, and how long."""
+    relay, _ = _setting_out(lab)
+    assert relay.stop() == 0
+    aside = relay.config_path + ".aside"
+    os.rename(relay.config_path, aside)
+    os.mkfifo(relay.config_path)
+
+    def hang_up_and_write():
+        with open(relay.config_path, "w", encoding="utf-8") as pipe, open(aside, encoding="utf-8") as settings:
+            wait_until(relay.running, 60, "its process to be known")
+            relay.signal(signal.SIGHUP)
+            os.rename(aside, relay.config_path)
+            pipe.write(settings.read())
+
+    writer = threading.Thread(target=hang_up_and_write)
+    writer.start()
+    relay.start()
+    writer.join()
+    relay.wait_event("reload", result="done")
