@@ -16,7 +16,7 @@
  *	                  and as JSON (*_print), and the words of orders, which both sides of the
  *	                  control socket read (*_args, queue_filter, queue_sites)
  *	confine/          what the process may do: becoming another user (privileges), giving up rights
- *	                  (sandbox), the files that it still needs (sandbox_paths), and the means
+ *	                  (sandbox), the files that it still needs (sandbox_paths, own_program), and the means
  *	                  (landlock, syscalls, syscall_table)
  *	watch/            files beside the queue and the configuration: certificates and tables are read
  *	                  again when they change; what was learnt about hosts (kept_file, kept_text); the clock;

@@ -6,6 +6,7 @@
 #include "base/dkim_rows.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "cmd/confine/own_program.h"
 
 #include <link.h>
 #include <openssl/x509.h>
@@ -169,9 +170,8 @@ static int visit_library(struct dl_phdr_info *info, size_t size, void *visitor)
 
 static void visit_program(struct sandbox_visitor *v)
 {
-	char program[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	program[n > 0 ? n : 0] = '\0';
+	char program[OWN_PROGRAM];
+	own_program(program);
 	char *slash = strrchr(program, '/');
 	if (!slash || slash == program)
 		return;

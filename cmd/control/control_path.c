@@ -6,13 +6,29 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static bool name_by_descriptor(struct control_path *p)
+{
+	snprintf(p->address.sun_path, sizeof p->address.sun_path, "/proc/self/fd/%d/control",
+		 p->folder);
+	return access("/proc/self/fd", X_OK) == 0;
+}
+
+/* In a jail there is no /proc. */
+static bool name_in_full(struct control_path *p, const char *folder)
+{
+	const size_t most = sizeof p->address.sun_path;
+	int len = snprintf(p->address.sun_path, most, "%s/control", folder);
+	bool fits = len > 0 && (size_t)len < most;
+	if (!fits)
+		errno = ENAMETOOLONG;
+	return fits;
+}
+
 bool control_path_open(struct control_path *p, const char *folder)
 {
 	*p = (struct control_path){.folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)};
 	p->address.sun_family = AF_UNIX;
-	snprintf(p->address.sun_path, sizeof p->address.sun_path, "/proc/self/fd/%d/control",
-		 p->folder);
-	return p->folder >= 0;
+	return p->folder >= 0 && (name_by_descriptor(p) || name_in_full(p, folder));
 }
 
 void control_path_close(struct control_path *p)

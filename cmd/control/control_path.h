@@ -1,7 +1,7 @@
 /* control_path.h - the path of the control socket, FOLDER/control, however long the folder's name is.
  *
  * The address of a UNIX socket has room for a hundred bytes only, so the folder is opened and named
- * by its descriptor.
+ * by its descriptor. Where there is no /proc, the name must fit.
  *
  * OWNERSHIP  Embedded; control_path_close() closes the folder.
  * ERRORS     False and errno.

@@ -2,6 +2,7 @@
 #include "cmd/relay/handover.h"
 
 #include "base/mem.h"
+#include "cmd/confine/own_program.h"
 #include "cmd/confine/sandbox.h"
 
 #include <errno.h>
@@ -13,12 +14,11 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-static char program[4096];
+static char program[OWN_PROGRAM];
 
 void handover_prepare(void)
 {
-	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-	program[n > 0 ? n : 0] = '\0';
+	own_program(program);
 }
 
 /* First all of them out of the way: some may lie where others are to go. */

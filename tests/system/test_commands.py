@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -826,3 +827,18 @@ def test_the_sink_delays_replies_without_holding_up_reading(tmp_path):
             client.expect(250)
         assert 1.9 < time.monotonic() - began < 20
     assert sink.stop() == DONE
+
+
+@pytest.mark.plain_only  # a sanitizer reads /proc
+def test_a_jail_without_proc_is_enough(lab, monkeypatch):
+    """The relay starts in one, commands reach it from there, and a restart finds its program."""
+    jail = "unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh"
+    if subprocess.run([*shlex.split(jail), "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    monkeypatch.setenv("SLUICE_WRAPPER", jail)
+    relay = lab.relay(Config().route_all_to(lab.sink().port))
+    for words in (["stats"], ["restart"], ["reload"]):
+        done = subprocess.run([*shlex.split(jail), binary(), *words, "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == DONE, done.stderr
+    relay.send()
+    relay.wait_event("done")

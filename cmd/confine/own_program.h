@@ -1,0 +1,16 @@
+/* own_program.h - where the program lies that this process runs.
+ *
+ * /proc knows it, also where it was begun by a relative name; without /proc, as in a jail, the kernel still says by which name it
+ * was begun.
+ *
+ * THREAD  Any, before the working directory changes.
+ * ERRORS  "": it can't be told.
+ */
+#ifndef CMD_CONFINE_OWN_PROGRAM_H
+#define CMD_CONFINE_OWN_PROGRAM_H
+
+enum { OWN_PROGRAM = 4096 };
+
+void own_program(char path[OWN_PROGRAM]);
+
+#endif
