@@ -163,6 +163,8 @@ static bool has_room_for_move(const struct spool *s, const struct segment *g)
 {
 	const struct segment *current = s->journal.lane[LANE_MAIN].current;
 	uint64_t rest = current && current->size > current->end ? current->size - current->end : 0;
+	if (journal_lacks_room(&s->journal))
+		return g->live_bytes < rest;
 	return s->room.free < 0 || g->live_bytes < (uint64_t)s->room.free + rest;
 }
 
@@ -204,7 +206,7 @@ static void look_at_journal(struct spool *s)
 static int64_t allowed_dead_bytes(const struct spool *s)
 {
 	int64_t most = COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;
-	int64_t room = s->journal.room > 0 ? s->journal.room : 0;
+	int64_t room = journal_usable_room(&s->journal);
 	return room < most ? room : most;
 }
 

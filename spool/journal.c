@@ -92,9 +92,19 @@ static uint64_t least_size(const struct journal *j, const struct lane *l)
 	return clamp_size(reserve_size(j), 0, l->segment_size);
 }
 
+bool journal_lacks_room(const struct journal *j)
+{
+	return !j->reserve && disk_means_full(j->reserve_error);
+}
+
+int64_t journal_usable_room(const struct journal *j)
+{
+	return journal_lacks_room(j) || j->room < 0 ? 0 : j->room;
+}
+
 static uint64_t fitting_size(const struct journal *j, const struct lane *l)
 {
-	uint64_t share = j->room > 0 ? (uint64_t)j->room / ROOM_SHARE : 0;
+	uint64_t share = (uint64_t)journal_usable_room(j) / ROOM_SHARE;
 	return clamp_size(share - share % RESERVE_MIN, least_size(j, l), l->segment_size);
 }
 

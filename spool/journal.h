@@ -83,6 +83,12 @@ void journal_room(struct journal *, int64_t bytes);
 /* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later, and segments are
  * smaller, so that what is only allocated refuses no mail. */
 
+bool journal_lacks_room(const struct journal *);
+/* There is none for a reserve: so a quota is found, too, which no system call tells. */
+
+int64_t journal_usable_room(const struct journal *);
+/* What of what is free may be used, as far as is known. */
+
 int journal_reserve_error(const struct journal *);
 /* Why there is no reserve: ENOSPC where the disk is full. 0: there is one. */
 

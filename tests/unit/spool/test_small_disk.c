@@ -91,22 +91,28 @@ static void a_segment_that_exceeds_a_quota_is_made_smaller(void **state)
 	assert_int_equal(metrics_sum(METRIC_commit_failures), 0);
 }
 
-/* One message of EACH stays: it keeps a segment from going, and these were the whole disk. */
+/* One message of EACH is put off, the others are delivered. */
+static void work_on(int number)
+{
+	struct envelope *e = harness_take(&h);
+	if (number % EACH == 0) {
+		e->due_ms = clock_wall_ms() + 300000;
+		e->rounds++;
+		harness_release(&h, e->id, e);
+		return;
+	}
+	harness_release(&h, e->id, NULL);
+	envelope_free(&e);
+}
+
+/* Who stays keeps a segment from going, and these were the whole disk. */
 static void what_is_dead_takes_no_more_than_is_free(void **state)
 {
 	(void)state;
 	open_on_disk(SEGMENT + MINFREE, false);
 	for (int i = 0; i < MESSAGES; i++) {
 		harness_store(&h, 1, SIZE);
-		struct envelope *e = harness_take(&h);
-		if (i % EACH == 0) {
-			e->due_ms = clock_wall_ms() + 300000;
-			e->rounds++;
-			harness_release(&h, e->id, e);
-			continue;
-		}
-		harness_release(&h, e->id, NULL);
-		envelope_free(&e);
+		work_on(i);
 	}
 	for (int i = 0; i < 3000 && metrics_sum(METRIC_compacted_bytes) == 0; i++)
 		usleep(10000);
@@ -117,6 +123,39 @@ static void what_is_dead_takes_no_more_than_is_free(void **state)
 	harness_recovered(&h, (MESSAGES + EACH - 1) / EACH);
 }
 
+static void wait_for_answers(int n)
+{
+	for (int i = 0; i < 30000 && h.nstored + h.nrefused < n; i++) {
+		usleep(1000);
+		ev_run(h.loop->ev, EVRUN_NOWAIT);
+	}
+	assert_int_equal(h.nstored + h.nrefused, n);
+}
+
+/* The system tells of much room, and the quota is known by its refusals alone. */
+static void what_is_dead_makes_room_under_a_quota(void **state)
+{
+	(void)state;
+	open_on_disk(SEGMENT, true);
+	int stored = 0;
+	int64_t compacted = metrics_sum(METRIC_compacted_bytes);
+	for (; h.nrefused == 0; stored++) {
+		assert_in_range(stored, 0, SEGMENT / SIZE);
+		harness_store(&h, 1, SIZE);
+		wait_for_answers(stored + 1);
+		if (h.nrefused == 0)
+			work_on(stored);
+	}
+	for (int i = 0; i < 3000 && metrics_sum(METRIC_compacted_bytes) == compacted; i++)
+		usleep(10000);
+	for (int i = 0; i < 3000 && !spool_accepting(h.spool); i++)
+		usleep(10000);
+	assert_true(spool_accepting(h.spool));
+	harness_store(&h, 1, SIZE);
+	wait_for_answers(stored + 1);
+	assert_int_equal(h.nrefused, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, close_disk)
@@ -124,6 +163,7 @@ int main(void)
 		TEST(a_segment_takes_no_room_that_is_to_stay_free),
 		TEST(a_segment_that_exceeds_a_quota_is_made_smaller),
 		TEST(what_is_dead_takes_no_more_than_is_free),
+		TEST(what_is_dead_makes_room_under_a_quota),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
