@@ -202,7 +202,7 @@ static void look_at_journal(struct spool *s)
 	c->stale = false;
 }
 
-/* What is dead takes at most as much as is still free: else it would refuse mail on a small disk. */
+/* Dead bytes take at most as much as is still free: else they would refuse mail on a small disk. */
 static int64_t allowed_dead_bytes(const struct spool *s)
 {
 	int64_t most = COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;

@@ -12,7 +12,7 @@
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
 enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, MAKE_AGAIN_MS = 1000 };
-enum { ROOM_SHARE = 4 }; /* a segment takes so much less than there is room for: other lanes need some, too */
+enum { ROOM_SHARE = 4 }; /* a segment takes so much less than there is room for: others come */
 
 static struct segment *segment_of(struct list *link)
 {
@@ -178,7 +178,8 @@ static bool make_reserve(struct journal *j)
 	int fd = disk_open(j->folder, JOURNAL_RESERVE, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return false;
-	bool ok = disk_allocate(fd, reserve_size(j)) == 0 && disk_sync(fd) == 0 && disk_sync(j->folder) == 0;
+	bool ok = disk_allocate(fd, reserve_size(j)) == 0 && disk_sync(fd) == 0 &&
+		  disk_sync(j->folder) == 0;
 	disk_close(fd);
 	if (!ok)
 		disk_unlink(j->folder, JOURNAL_RESERVE);

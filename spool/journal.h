@@ -41,10 +41,10 @@ struct journal {
 	struct list older; /* of earlier starts: recovery's until journal_join() */
 	struct lane lane[LANES];
 	struct spares spares; /* for LANE_MAIN */
-	int64_t room;	      /* bytes that may be used, as told last, less what was made since; INT64_MAX: not known */
-	bool planned;	      /* the next one is being made elsewhere: the spares are not touched */
-	int64_t planned_ms;   /* steady clock: since then; */
-	bool unmade;	      /* but it could not be made */
+	int64_t room; /* bytes that may be used, as told last, less what was made since; INT64_MAX: not known */
+	bool planned;	    /* the next one is being made elsewhere: the spares are not touched */
+	int64_t planned_ms; /* steady clock: since then; */
+	bool unmade;	    /* but it could not be made */
 	bool removing; /* the checkpoint says of some segments that they go, and they do, one a turn */
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
@@ -87,7 +87,7 @@ bool journal_lacks_room(const struct journal *);
 /* There is none for a reserve: so a quota is found, too, which no system call tells. */
 
 int64_t journal_usable_room(const struct journal *);
-/* What of what is free may be used, as far as is known. */
+/* Bytes that segments may take, as far as is known. */
 
 int journal_reserve_error(const struct journal *);
 /* Why there is no reserve: ENOSPC where the disk is full. 0: there is one. */

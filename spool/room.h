@@ -27,7 +27,7 @@ struct room {
 	int commits_failed; /* errno of the last attempt to get a working segment; 0: it did not fail */
 };
 
-void room_measure(struct spool *); /* look at the free space: before the first segment is made, too */
+void room_measure(struct spool *); /* look at the free space: before there are segments, too */
 void room_look(struct spool *);	   /* the same, if it is time */
 bool room_for_mail(const struct spool *);
 /* New mail may be stored: there is enough, and nothing fails. */
