@@ -51,7 +51,7 @@ static void move_to(struct wire *w, enum wire_state to)
 	w->state = to;
 }
 
-/* What takes no packet is left after one of them; who is there may take a while longer to be ready. */
+/* A server that takes no packet is left after one of them; one that is there may take a while longer to be ready. */
 static void await_steps(struct wire *w, int answers)
 {
 	loop_timer_in(w->loop, &w->deadline, answers * w->conf->redis_timeout);
