@@ -175,10 +175,16 @@ static int copy_content(const struct content *c, const struct envelope *e, char 
 	return error;
 }
 
+/* Of its own, there as here: no content lies at the beginning of a segment. */
+static bool has_file(const struct content *c)
+{
+	return c->file && c->offset == 0;
+}
+
 static int take_copy(struct transfer *t, struct spool_store *s, const struct content *c)
 {
 	const struct envelope *e = s->envelope;
-	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
+	if (has_file(c)) {
 		s->file = new_file(t, e->id);
 		int error = s->file ? copy_content(c, e, NULL, s->file) : errno;
 		if (error)

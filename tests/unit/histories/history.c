@@ -98,6 +98,7 @@ static struct {
 	bool both_lost;	  /* the bucket and a stream have, at one time */
 	bool restored[MACHINES]; /* and it has no epoch since: its folder is what it was once */
 	bool resting;
+	bool harmed;			      /* a disk may be */
 	struct replica_epoch noted[MACHINES]; /* a row that was there */
 	uint32_t listed[LEDGER_MESSAGES];     /* machines that have it, at the last look */
 } now;
@@ -1318,8 +1319,21 @@ static void heard(int process, const struct seams_line *line)
 		doom(&machine[process], state);
 	if (state && node && strcmp(state, "adopting") == 0)
 		forget_finishes(node);
+	if (strcmp(line->event, "quarantined") == 0 && !now.harmed)
+		ledger_broken(BROKEN_DAMAGED, "%s", text);
 	if (strcmp(line->event, "recovered") == 0 && text && ident_parse(text, &id))
 		ledger_doubted(id);
+}
+
+/* A node's own, or what another reads in a stream. */
+static bool harms_disk(int fault)
+{
+	static const int harmful[] = {FAULT_POWER, FAULT_BACKUP, FAULT_TAIL, FAULT_FULL,
+				      FAULT_ROOM,  FAULT_READ,	 FAULT_SYNC, FAULT_ELECT};
+	for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
+		if (harmful[i] == fault)
+			return true;
+	return false;
 }
 
 static void begin(const struct story *h)
@@ -1330,6 +1344,8 @@ static void begin(const struct story *h)
 	uint64_t seed = h->seed << 16;
 	memset(&now, 0, sizeof now);
 	now.room = INT64_MAX;
+	for (int i = 0; i < h->n; i++)
+		now.harmed |= harms_disk(acts[h->act[i].what].fault);
 	seams_begin();
 	fibers_begin(seed + 1, machine_enter);
 	seams_listen(heard);

@@ -22,6 +22,7 @@ const char *broken_text(enum broken b)
 		[BROKEN_AGAIN] = "sent again, and nothing named it as in doubt",
 		[BROKEN_REVIVED] = "finished long ago, and sent again",
 		[BROKEN_REFUSED] = "refused, and sent",
+		[BROKEN_DAMAGED] = "put aside as damaged",
 		[BROKEN_CONTENT] = "its content is another one",
 		[BROKEN_STRANGER] = "a message that nobody has brought",
 		[BROKEN_SHARED_ID] = "two messages have one id",

@@ -49,6 +49,7 @@ enum broken {
 	BROKEN_AGAIN,	  /* what was sent is sent again, and nothing named it as in doubt */
 	BROKEN_REVIVED,	  /* what was finished is sent again */
 	BROKEN_REFUSED,	  /* what was refused is sent */
+	BROKEN_DAMAGED,	  /* something is put aside as damaged, and nothing has harmed a disk */
 	BROKEN_CONTENT,	  /* content is another one */
 	BROKEN_STRANGER,  /* a message that nobody has brought */
 	BROKEN_SHARED_ID, /* one id, two messages */

@@ -644,6 +644,15 @@ static void and_those_of_new_leaders(void **state)
 	play_seeds(of_a_backup, 1, faults_named(faults, sizeof faults / sizeof faults[0]));
 }
 
+static void and_those_of_large_content_that_is_taken(void **state)
+{
+	static const uint64_t seeds[] = {6324};
+	static const char *const faults[] = {"pause", "away", "cut",  "doom",  "gone",
+					     "die",   "kill", "slow", "uneven"};
+	(void)state;
+	play_seeds(seeds, 1, faults_named(faults, sizeof faults / sizeof faults[0]));
+}
+
 /* The same, of a message that was being delivered: its envelope of before counted, and it was put aside. */
 static void and_those_of_uneven_ones(void **state)
 {
@@ -705,6 +714,7 @@ int main(void)
 		cmocka_unit_test(and_those_where_syncs_fail),
 		cmocka_unit_test(and_those_of_uneven_ones),
 		cmocka_unit_test(and_those_of_new_leaders),
+		cmocka_unit_test(and_those_of_large_content_that_is_taken),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
