@@ -3,6 +3,8 @@
  *	connecting -> (tls ->) hello -> ready
  *		 \_________\________\______\____ closed() once; then only wire_free()
  *
+ * Connecting may take cluster.redis_timeout, TLS and hello together twice that.
+ *
  * hello is AUTH, SELECT and PING, sent together: ready() comes when all were answered well. From then on each
  * reply is passed on by heard().
  *

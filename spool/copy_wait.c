@@ -200,14 +200,6 @@ bool copy_wait_keeps_from_ending(const struct spool *s)
 	return !list_empty(&s->replication.awaiting) && !s->replication.away;
 }
 
-/* The log has its record, and so the next start. */
-static void leave_store(struct spool_store **store)
-{
-	if ((*store)->file)
-		content_unref(spool_file_content(&(*store)->file));
-	spool_store_free(store);
-}
-
 void copy_wait_drop(struct spool *s)
 {
 	list_each (link, tmp, &s->replication.awaiting) {
@@ -215,8 +207,10 @@ void copy_wait_drop(struct spool *s)
 		take_awaiting(s, op);
 		let_go(s, op);
 		work_free(op->work, &s->journal);
-		if (op->store)
-			leave_store(&op->store);
+		if (op->store) { /* the log has its record, and so the next start */
+			spool_file_leave(&op->store->file);
+			spool_store_free(&op->store);
+		}
 		op_free(op);
 	}
 }

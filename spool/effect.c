@@ -362,8 +362,7 @@ void effect_withdraw(struct spool *s, struct op *op)
 	if (op->first)
 		places_give_back(s, row_of(op));
 	/* The file stays until that record is synced. */
-	if (op->store->file)
-		content_unref(spool_file_content(&op->store->file));
+	spool_file_leave(&op->store->file);
 	answer_store(s, op->store, false);
 	op_free(op);
 }

@@ -172,7 +172,7 @@ static void leave_file(const struct spool *s, struct spool_store *store)
 {
 	const struct stub *known = store->file ? find_known(s, store) : NULL;
 	if (known && known->large)
-		content_unref(spool_file_content(&store->file));
+		spool_file_leave(&store->file);
 }
 
 /* Where the message has files of its own, these are on stable storage now. */

@@ -113,3 +113,9 @@ struct content *spool_file_content(struct spool_file **fp)
 	*fp = NULL;
 	return c;
 }
+
+void spool_file_leave(struct spool_file **fp)
+{
+	if (*fp)
+		content_unref(spool_file_content(fp));
+}

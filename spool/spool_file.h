@@ -15,4 +15,8 @@ int spool_file_sync(struct spool_file *); /* its data; its name is synced with t
 struct content *spool_file_content(struct spool_file **);
 /* The content in the file, which is complete; frees the rest. */
 
+void spool_file_leave(
+	struct spool_file *
+		*); /* as it is, under its name: somebody else's record has it. NULL: there is none */
+
 #endif

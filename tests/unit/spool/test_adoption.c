@@ -45,9 +45,9 @@ static uint64_t adopt(uint32_t rounds, int64_t due_ms, bool held)
 }
 
 /* The same message, come from there once more. */
-static void adopt_again(uint64_t id, size_t size)
+static void adopt_again(uint64_t id)
 {
-	struct spool_store *s = harness_new_store(&h, 1, size);
+	struct spool_store *s = harness_new_store(&h, 1, 100);
 	s->envelope->id = s->id = id;
 	adopt_store(s);
 }
@@ -189,7 +189,7 @@ static void what_was_given_back_may_be_adopted_again(void **state)
 	adopt(0, 0, false);
 	for (int times = 0; times < 3; times++) {
 		disown_all();
-		adopt_again(id, 100);
+		adopt_again(id);
 	}
 	for (int starts = 0; starts < 2; starts++) {
 		harness_crash(&h);
@@ -201,7 +201,7 @@ static void what_was_given_back_may_be_adopted_again(void **state)
 	harness_crash(&h);
 	harness_open(&h);
 	harness_recovered(&h, 1);
-	adopt_again(id, 100); /* a start has read of which generation that has to be */
+	adopt_again(id); /* a start has read of which generation that has to be */
 	harness_crash(&h);
 	harness_open(&h);
 	harness_recovered(&h, 2);
@@ -217,7 +217,7 @@ static void what_is_done_at_last_stays_done(void **state)
 	(void)state;
 	uint64_t id = adopt(0, 0, false);
 	disown_all();
-	adopt_again(id, 100);
+	adopt_again(id);
 	release_all();
 	harness_credit(&h, 10);
 	harness_wait(&h, &h.narrival, 1);
@@ -232,10 +232,10 @@ static void what_is_done_at_last_stays_done(void **state)
 static void large_content_that_was_given_back_comes_again(void **state)
 {
 	(void)state;
-	struct spool_store *s = harness_new_store(&h, 1, SPOOL_CONTENT_INLINE_MAX + 1000);
-	uint64_t id = adopt_store(s);
+	uint64_t id = adopt_store(harness_new_large(&h, ident_new()));
 	disown_all();
-	adopt_again(id, SPOOL_CONTENT_INLINE_MAX + 1000);
+	assert_int_equal(harness_files(&h, "large"), 0);
+	assert_true(adopt_store(harness_new_large(&h, id)) == id);
 	harness_crash(&h);
 	harness_open(&h);
 	harness_recovered(&h, 1);
