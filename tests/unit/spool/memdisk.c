@@ -205,11 +205,12 @@ int disk_truncate(int fd, uint64_t size)
 	return 0;
 }
 
-static int change_name(enum memdisk_call call, int from, const char *name, int to, const char *new)
+static int change_name_in(enum memdisk_call call, struct inode *from_folder, const char *name,
+			  int to, const char *new)
 {
 	if (!enter(call))
 		return -1;
-	struct inode *from_folder = inode_of(from), *n = inode_find(from_folder, name);
+	struct inode *n = inode_find(from_folder, name);
 	if (!n) {
 		errno = ENOENT;
 		return -1;
@@ -218,14 +219,23 @@ static int change_name(enum memdisk_call call, int from, const char *name, int t
 	return 0;
 }
 
+static int change_name(enum memdisk_call call, int from, const char *name, int to, const char *new)
+{
+	return change_name_in(call, inode_of(from), name, to, new);
+}
+
 int disk_unlink(int folder, const char *name)
 {
-	const struct inode *n = inode_find(inode_of(folder), name);
+	const char *last;
+	struct inode *in = walk(folder, name, &last);
+	const struct inode *n = in ? inode_find(in, last) : NULL;
+	if (!in)
+		return -1;
 	if (n && n->folder) {
 		errno = EISDIR;
 		return -1;
 	}
-	return change_name(CALL_UNLINK, folder, name, -1, NULL);
+	return change_name_in(CALL_UNLINK, in, last, -1, NULL);
 }
 
 int memdisk_remove_folder(int folder, const char *name)
