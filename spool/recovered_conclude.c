@@ -105,10 +105,44 @@ static void forget_message(struct recovered *r, struct stub *stub)
 	stub_free(&r->replay.found.pool, stub);
 }
 
+/* Its content as well, but for a file: that was safe before its envelope was written. */
+static bool can_be_read(struct recovered *r, const struct stub *stub)
+{
+	struct envelope *e;
+	struct content *c = NULL;
+	bool good;
+	do {
+		e = fetch_envelope(stub);
+		c = e && !stub->large ? fetch_copy(stub) : NULL;
+		good = e && (stub->large || c);
+		content_unref(c);
+		envelope_free(&e);
+	} while (!good && errno != EBADMSG && recovered_tries_again(r));
+	if (!good && errno != EBADMSG)
+		recovered_disk_failed(r, stub->envelope.segment);
+	return good;
+}
+
+/* Records that were read when their segment came to its turn may be gone since, where this start could not make them stable.
+ * Of two messages that were stored together, and of which nobody was told, it takes both then, or neither. */
+static void leave_halves(struct recovered *r)
+{
+	struct found *f = &r->replay.found;
+	for (size_t i = 0; i < r->replay.npair; i++) {
+		struct stub *stub = found_get(f, r->replay.pair[i].id);
+		struct stub *partner = found_get(f, r->replay.pair[i].partner);
+		if (!verify_by_chance(stub) || !verify_by_chance(partner) ||
+		    (can_be_read(r, stub) && can_be_read(r, partner)))
+			continue;
+		stub->damaged = partner->damaged = true;
+	}
+}
+
 void recovered_conclude(struct recovered *r)
 {
 	size_t n, kept = 0;
 	replay_end_all(&r->replay);
+	leave_halves(r);
 	r->stub = found_take(&r->replay.found, &n);
 	r->envelope = mem_alloc(n * sizeof(struct envelope *));
 	for (size_t i = 0; i < n; i++) {

@@ -251,18 +251,12 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 	}
 }
 
-/* Of a batch that nobody was told of: what there is of it is there by chance. */
-static bool by_chance(const struct stub *stub)
-{
-	return stub->envelope.segment && !verify_promised(stub);
-}
-
 void replay_said(struct replay *r, const struct segment *g)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < r->npair; i++) {
 		const struct stub *stub = found_get(&r->found, r->pair[i].id);
-		if (stub->envelope.segment != g || by_chance(stub))
+		if (stub->envelope.segment != g || verify_by_chance(stub))
 			r->pair[kept++] = r->pair[i];
 	}
 	r->npair = kept;
@@ -275,7 +269,7 @@ static bool is_torn(const struct stub *stub)
 		return false;
 	if (!stub->envelope.segment)
 		return true;
-	return by_chance(stub) && !stub->large && !stub->seen &&
+	return verify_by_chance(stub) && !stub->large && !stub->seen &&
 	       !(stub->content.segment && stub->content.segment->passed_over);
 }
 
@@ -285,10 +279,9 @@ void replay_end_all(struct replay *r)
 		r->pair[i].torn = is_torn(found_get(&r->found, r->pair[i].partner));
 	for (size_t i = 0; i < r->npair; i++) {
 		struct stub *stub = found_get(&r->found, r->pair[i].id);
-		if (r->pair[i].torn && by_chance(stub))
+		if (r->pair[i].torn && verify_by_chance(stub))
 			end_message(r, stub);
 	}
-	r->npair = 0;
 }
 
 void replay_fini(struct replay *r)

@@ -44,7 +44,7 @@ void replay_said(struct replay *, const struct segment *);
 /* The segment has been read, and up to where it was synced is known. */
 
 void replay_end_all(struct replay *);
-/* All has been read: of two that were stored together, and of which the power has taken one, there is none. */
+/* All has been read: of two that were stored together, and of which the power has taken one, there is none. The pairs stay. */
 
 void replay_fini(struct replay *);
 

@@ -12,6 +12,9 @@ bool verify_promised(const struct stub *);
 /* False: of the batch that was being written when the machine stopped, its envelope is there by
  * chance. Nobody was told that it was stored. */
 
+bool verify_by_chance(const struct stub *);
+/* There is an envelope, and it is such a one. */
+
 bool verify_large_lost(int large, uint64_t id, uint64_t size);
 /* Its file is missing, or of another size. What can't be looked at is neither. */
 
