@@ -44,7 +44,8 @@ static bool to_spare(const struct conn *c, const struct site *s, const char *nam
 	       (c->site->queue.state != QUEUE_PLACED || conn_yields(c)) && conn_has_place(c);
 }
 
-/* Of the most preferred hosts that have one ready; the newest of the first that has one to spare. */
+/* Of the most preferred hosts that have one ready; the newest of the first that has one to spare. Where the operator has
+ * suspended a host by the name that it has here, those that were opened under others go on, and are not for this site. */
 static struct conn *idle_of_others(const struct site *s)
 {
 	if (s->connections - s->slow >= site_limit(s))
@@ -52,8 +53,10 @@ static struct conn *idle_of_others(const struct site *s)
 	for (int i = 0; i < s->nhost; i++) {
 		const struct host *h = s->hosts[i].host;
 		if (i > 0 && s->hosts[i].preference != s->hosts[i - 1].preference &&
-		    s->hosts[i - 1].host->state == HOST_UP)
+		    !site_host_out(&s->hosts[i - 1]))
 			break;
+		if (s->hosts[i].suspended)
+			continue;
 		for (struct list *l = h->idle.prev; l != &h->idle; l = l->prev) {
 			struct conn *c = list_entry(l, struct conn, in_host_idle);
 			if (to_spare(c, s, s->hosts[i].name))

@@ -21,7 +21,7 @@ static void end_yielding(struct site *to)
 /* One that is out may have connections of other sites that serve. */
 static bool may_spare_any(const struct site_host *it)
 {
-	return !site_host_out(it) || it->host->ready > 0;
+	return !site_host_out(it) || (it->host->ready > 0 && !it->suspended);
 }
 
 /* Whichever of its hosts has a connection to spare first will say so. */

@@ -3,6 +3,7 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/suspend.h"
 
 /* Two domains with mail hosts of their own names, on one address. */
 static const char of_a[] = "10 mx.a.test 192.0.2.1", of_b[] = "10 mx.b.test 192.0.2.1";
@@ -196,6 +197,70 @@ static void two_that_have_mail_take_turns_of_ten(void **state)
 	assert_int_equal(opened.n, 1);
 }
 
+static void post_sent(uint64_t id)
+{
+	struct delivery *d = delivery_of_mail(id);
+	set_verdict(d, 0, VERDICT_SENT);
+	post_back(d);
+}
+
+/* Two have had their turn, and yield to one that waits for both, which takes one of them. */
+static void who_yielded_in_vain_goes_on(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 1 }");
+	for (uint64_t id = 1; id <= 20; id++) {
+		send_to(id, "a.test", "10 one.test 192.0.2.1");
+		send_to(100 + id, "c.test", "10 two.test 192.0.2.2");
+	}
+	ready(open_at(0), 1);
+	ready(open_at(1), 1);
+	send_to(50, "b.test", "10 one.test 192.0.2.1, 10 two.test 192.0.2.2");
+	for (uint64_t id = 1; id < 10; id++) {
+		done(delivery_of_mail(id), VERDICT_SENT);
+		done(delivery_of_mail(100 + id), VERDICT_SENT);
+	}
+	post_sent(10);
+	post_sent(110);
+	settle();
+	assert_int_equal(opened.n, 2);
+	assert_int_equal(given.n, 2);
+	assert_non_null(delivery_of_mail(50));
+}
+
+/* Those that are there serve, though another node had none there; the other host that it may have is full. */
+static void one_to_a_host_that_is_out_is_lent(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 2 }");
+	send_to(1, "c.test", "10 two.test 192.0.2.2");
+	send_to(2, "c.test", "10 two.test 192.0.2.2");
+	ready(open_at(0), 1);
+	ready(open_at(1), 1);
+	send_to(3, "a.test", "10 one.test 192.0.2.1");
+	ready(open_at(2), 1);
+	struct host heard = {.failures = 1, .retry_ms = clock_ms + 60000};
+	host_heard_out(site_named("one.test")->hosts[0].host, &heard, "n2", clock_ms);
+	send_to(4, "b.test", "10 one.test 192.0.2.1, 20 two.test 192.0.2.2");
+	assert_int_equal(opened.n, 3);
+	assert_int_equal(given.n, 3);
+	done(delivery_of_mail(3), VERDICT_DEFERRED);
+	assert_int_equal(opened.n, 3);
+	assert_string_equal(open_at(2)->host, "one.test");
+	assert_int_equal(delivery_of_mail(4)->connection, open_at(2)->connection);
+}
+
+/* The address serves others under their own names. */
+static void what_is_suspended_by_its_name_borrows_nothing_there(void **state)
+{
+	(void)state;
+	begin_idle("");
+	suspend_begin(&q->db, "mx.b.test", SUSPEND_HOST, 0);
+	send_to(2, "b.test", "10 mx.b.test 192.0.2.1, 20 back.test 192.0.2.2");
+	assert_int_equal(given.n, 0);
+	assert_int_equal(opened_to("back.test"), 1);
+}
+
 static void it_is_not_lent_beyond_the_window_of_who_wants_it(void **state)
 {
 	(void)state;
@@ -366,6 +431,9 @@ int main(void)
 		TEST(what_is_busy_is_not_lent),
 		TEST(what_its_own_site_has_mail_for_is_not_lent),
 		TEST(after_ten_messages_it_yields_to_a_site_that_can_have_no_other),
+		TEST(who_yielded_in_vain_goes_on),
+		TEST(one_to_a_host_that_is_out_is_lent),
+		TEST(what_is_suspended_by_its_name_borrows_nothing_there),
 		TEST(two_that_have_mail_take_turns_of_ten),
 		TEST(it_is_not_lent_beyond_the_window_of_who_wants_it),
 		TEST(sites_keep_windows_of_their_own),
