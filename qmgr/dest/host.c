@@ -270,7 +270,8 @@ void host_forget(struct host *h)
 		host_move(h, HOST_UP);
 	forget_why(h);
 	h->failures = 0;
-	h->proven = h->refuses = h->unfit = h->told = false;
+	h->refuses = h->unfit = h->told = false;
+	h->proven = h->ready > 0;
 	h->era++;
 	h->retry_ms = h->slow_until_ms = 0;
 	h->mode_until_ms = h->good_ms = h->opened_ms = 0;

@@ -38,13 +38,13 @@ class Zone:
     state: str = "well"  # or null, empty, bogus
     required: bool = False  # TLS, by our table
 
-    def allows(self, number, tls):
-        """Say whether this host may have got mail, under TLS or in clear."""
+    def allows(self, number, tls, known):
+        """Say whether this host may have got mail, under TLS or in clear, where the MTA-STS policy of that zone was known."""
         if self.state != "well" or number not in self.hosts or (self.required and not tls):
             return False
         if self.records[number] != "none":
             return tls and self.records[number] != "wrong"
-        return self.mode != "enforce" or (tls and number in self.named and number in NAMED)
+        return known.mode != "enforce" or (tls and number in known.named and number in NAMED)
 
 
 class ChanceWorld(Chance):
@@ -179,11 +179,11 @@ class ChanceWorld(Chance):
         return [zone for (begun, _, zone), end in zip(changes, ends) if begun <= at <= end + LATE_S]
 
     def misled(self, host, one):
-        """Yield what is wrong with a message that has come to a host."""
+        """Yield what is wrong with a message that has come to a host: a policy holds until a newer one is fetched (RFC 8461, 5.1)."""
         number = int(host.address.rpartition(".")[2]) % 10
         for domain in sorted({to.partition("@")[2] for to in one.recipients}):
             zones = self._zones_at(domain, one.time)
-            if host not in self.hosts[domain] or not any(zone.allows(number, one.tls) for zone in zones):
+            if host not in self.hosts[domain] or not any(zone.allows(number, one.tls, known) for zone in zones for known in zones):
                 yield f"mail for {domain} came to {host.address}, TLS {one.tls}, at {one.time:.1f}, by {zones}: {one.content[:300]}"
         if "REQUIRETLS" in one.sender_params and not one.tls:
             yield f"in clear: {one.content[:300]}"

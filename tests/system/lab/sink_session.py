@@ -24,6 +24,7 @@ class SinkSession:
         """Take over the connection; start() serves it."""
         self.sink = sink
         self.behaviour = sink.behaviour
+        self._latency = sink.behaviour.latency  # as it was when this began: replies stay in order
         self.number = number
         self.peer = peer
         self.socket = connection
@@ -42,7 +43,7 @@ class SinkSession:
     def start(self):
         """Serve the connection in a thread of its own."""
         threading.Thread(target=self._serve, name=f"sink-{self.number}", daemon=True).start()
-        if self.behaviour.latency:
+        if self._latency:
             self._writer.start()
 
     def drop(self):
@@ -111,8 +112,8 @@ class SinkSession:
     def _write(self, text):
         data = text.encode("utf-8") + b"\r\n"
         self._more = self._pending()
-        if self.behaviour.latency:
-            self._replies.put((time.monotonic() + self.behaviour.latency, data))
+        if self._latency:
+            self._replies.put((time.monotonic() + self._latency, data))
         else:
             self.socket.sendall(data)
 

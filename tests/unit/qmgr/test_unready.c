@@ -76,6 +76,33 @@ static void a_site_whose_host_has_answered_before_may_have_more(void **state)
 	assert_int_equal(connections_of(1), 13);
 }
 
+/* One of two hosts has gone silent with what is tried there, while the other was out; the operator has all of it forgotten. */
+static void a_host_that_has_a_connection_has_answered_whatever_is_forgotten(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@two.test");
+	answer("two.test", "10 one.test 10.1.0.1, 10 other.test 192.0.2.9");
+	const char *frozen = open_at(0)->host;
+	ready(open_at(0), 1);
+	struct site *s = q->db.sites;
+	struct host heard = {.failures = 1, .retry_ms = clock_ms + 60000};
+	for (int i = 0; i < s->nhost; i++)
+		if (strcmp(s->hosts[i].name, frozen) != 0)
+			host_heard_out(s->hosts[i].host, &heard, "n2", clock_ms);
+	send_mail(2, "x@two.test");
+	send_mail(3, "x@two.test");
+	assert_int_equal(opened_to(frozen), 3);
+	all_are_silent();
+	unanswered(open_at(1), false);
+	unanswered(open_at(2), false);
+	assert_int_equal(opened.n, 3);
+	site_reset(s, false);
+	send_mail(4, "x@two.test");
+	assert_int_equal(opened_to(frozen), 3);
+	assert_int_equal(opened.n, 4);
+}
+
 static void an_answer_ends_the_suspicion(void **state)
 {
 	(void)state;
@@ -317,6 +344,7 @@ int main(void)
 		TEST(thirteen_messages_to_silent_hosts_hold_up_nobody),
 		TEST(thirteen_at_one_site_keep_two_connections),
 		TEST(a_site_whose_host_has_answered_before_may_have_more),
+		TEST(a_host_that_has_a_connection_has_answered_whatever_is_forgotten),
 		TEST(an_answer_ends_the_suspicion),
 		TEST(what_is_tried_in_vain_keeps_nobody_from_trying_the_backup),
 		TEST(a_hundred_silent_sites_delay_a_healthy_one_by_no_more_than_a_second),
