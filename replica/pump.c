@@ -71,11 +71,21 @@ static bool send_state(struct replica *r, enum replica_type type, uint64_t of,
 	return send_message(r, &h, &(struct flown){.to = 0});
 }
 
-static int large_of(struct replica *r, struct copy *f)
+int pump_open_large(const struct replica *r, uint64_t id)
 {
 	char name[IDENT_TEXT];
+	char *path = mem_printf("%s/large/%s", r->conf->spool, ident_text(id, name));
+	int fd = disk_open(AT_FDCWD, path, O_RDONLY);
+	int error = errno;
+	free(path);
+	errno = error;
+	return fd;
+}
+
+static int large_of(const struct replica *r, struct copy *f)
+{
 	if (f->fd < 0)
-		f->fd = disk_open(r->large, ident_text(f->key.of, name), O_RDONLY);
+		f->fd = pump_open_large(r, f->key.of);
 	return f->fd;
 }
 

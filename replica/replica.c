@@ -5,11 +5,9 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "replica/replica_core.h"
-#include "spool/disk.h"
 #include "spool/replicate.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,9 +284,6 @@ struct replica *replica_new(struct conf *conf, struct spool *spool)
 	flight_init(&r->flight);
 	orders_init(&r->orders);
 	list_init(&r->barriers);
-	char *large = mem_printf("%s/large", conf->spool);
-	r->large = disk_open(AT_FDCWD, large, O_RDONLY | O_DIRECTORY);
-	free(large);
 	r->loop = loop_new("replica", replica_notes_receive, received_all, r);
 	timer_init(&r->tick, on_tick, r);
 	timer_init(&r->again, set_up, r);
@@ -365,7 +360,6 @@ void replica_free(struct replica **rp)
 	goals_fini(&r->named);
 	goals_fini(&r->unheard);
 	buf_fini(&r->checkpoint);
-	disk_close(r->large);
 	conf_unref(r->conf);
 	free(r->message);
 	trouble_fini(&r->trouble);

@@ -57,7 +57,6 @@ struct replica {
 	struct loop *loop;
 	struct nats_link *link;
 	char *node;
-	int large; /* descriptor of the folder */
 	enum replica_phase phase;
 	uint64_t epoch;		  /* 0: none yet */
 	struct replica_epoch row; /* of this epoch: the stream says so, too */
@@ -127,9 +126,10 @@ struct replica_stop {
 	bool whole; /* the answer */
 };
 
-void pump(struct replica *);		  /* send what there is room for */
-void pump_acknowledged(struct replica *); /* see what has come to be there */
-void replica_note_beat(struct replica *); /* the next one; one at a time */
+void pump(struct replica *);				  /* send what there is room for */
+void pump_acknowledged(struct replica *);		  /* see what has come to be there */
+int pump_open_large(const struct replica *, uint64_t id); /* to be read; -1 and errno */
+void replica_note_beat(struct replica *);		  /* the next one; one at a time */
 
 void pump_beat(struct replica *,
 	       uint32_t beat); /* it is noted: what is sent bears it, and something does */

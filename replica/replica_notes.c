@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/replica_core.h"
 
-#include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "spool/disk.h"
@@ -9,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,9 +50,8 @@ static void segment_cut(struct replica *r, const struct replicate *n)
  * then. False: it has gone by now. */
 static bool large_size(const struct replica *r, uint64_t id, uint64_t *size)
 {
-	char name[IDENT_TEXT];
 	int64_t changed_ms;
-	int fd = disk_open(r->large, ident_text(id, name), O_RDONLY);
+	int fd = pump_open_large(r, id);
 	if (fd < 0 && errno == ENOENT)
 		return false;
 	if (fd < 0 || disk_size(fd, size, &changed_ms) != 0)

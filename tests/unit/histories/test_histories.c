@@ -665,6 +665,17 @@ static void and_those_of_uneven_ones(void **state)
 		   all_by_name() | history_fault("uneven") | history_fault("sync"));
 }
 
+/* The folder of large content could not be opened at a start, and none of it was copied before another. */
+static void and_those_of_starts_that_can_not_open_all(void **state)
+{
+	static const uint64_t seeds[] = {599795};
+	(void)state;
+	play_seeds(seeds, 1,
+		   faults_of("kill,die,doom,power,pause,backup,empty,gone,tail,bucket,full,cut,"
+			     "away,slow,clock,order,drain,retire,repair,list,unchecked,room,"
+			     "read,sync,hold,elect,uneven"));
+}
+
 static void what_was_promised_is_kept_by_every_cluster(void **state)
 {
 	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
@@ -718,6 +729,7 @@ int main(void)
 		cmocka_unit_test(and_those_of_uneven_ones),
 		cmocka_unit_test(and_those_of_new_leaders),
 		cmocka_unit_test(and_those_of_large_content_that_is_taken),
+		cmocka_unit_test(and_those_of_starts_that_can_not_open_all),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

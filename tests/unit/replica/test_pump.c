@@ -86,6 +86,7 @@ void nats_link_note_beat(struct nats_link *l, const char *spool, const struct ep
 
 static struct replica r;
 static char folder[] = "/tmp/test_pump.XXXXXX";
+static int large; /* the folder in it */
 
 static void drop_note(void *owner, struct note *note)
 {
@@ -107,13 +108,18 @@ static int set_up(void **state)
 			     .beat_ms = INT64_MAX};
 	r.conf = conf_defaults();
 	r.loop = loop_new("replica", drop_note, NULL, &r);
-	r.large = open(folder, O_RDONLY | O_DIRECTORY);
+	free(r.conf->spool);
+	r.conf->spool = mem_strdup(folder);
+	char *path = mem_printf("%s/large", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	large = open(path, O_RDONLY | O_DIRECTORY);
+	free(path);
 	r.message = mem_alloc(REPLICA_MESSAGE_MAX);
 	copies_init(&r.copies);
 	flight_init(&r.flight);
 	orders_init(&r.orders);
 	list_init(&r.barriers);
-	int fd = openat(r.large, ident_text(ID, name), O_WRONLY | O_CREAT, 0600);
+	int fd = openat(large, ident_text(ID, name), O_WRONLY | O_CREAT, 0600);
 	assert_int_equal(ftruncate(fd, SIZE), 0);
 	close(fd);
 	return 0;
@@ -123,13 +129,16 @@ static int tear_down(void **state)
 {
 	char name[IDENT_TEXT];
 	(void)state;
-	unlinkat(r.large, ident_text(ID, name), 0);
+	unlinkat(large, ident_text(ID, name), 0);
+	close(large);
+	char *path = mem_printf("%s/large", folder);
+	assert_int_equal(rmdir(path), 0);
+	free(path);
 	assert_int_equal(rmdir(folder), 0);
 	orders_fini(&r.orders);
 	goals_fini(&r.named);
 	flight_drop(&r.flight);
 	copies_fini(&r.copies);
-	close(r.large);
 	timer_stop(&r.loop->timers, &r.again);
 	loop_free(&r.loop);
 	conf_unref(r.conf);
@@ -217,12 +226,12 @@ static void large_content_that_can_not_be_read_is_missing(void **state)
 	(void)state;
 	ident_text(ID, name);
 	snprintf(away, sizeof away, "%s.away", name);
-	assert_int_equal(renameat(r.large, name, r.large, away), 0);
-	assert_int_equal(mkdirat(r.large, name, 0700), 0);
+	assert_int_equal(renameat(large, name, large, away), 0);
+	assert_int_equal(mkdirat(large, name, 0700), 0);
 	name_large(false);
 	pump(&r);
-	assert_int_equal(unlinkat(r.large, name, AT_REMOVEDIR), 0);
-	assert_int_equal(renameat(r.large, away, r.large, name), 0);
+	assert_int_equal(unlinkat(large, name, AT_REMOVEDIR), 0);
+	assert_int_equal(renameat(large, away, large, name), 0);
 	assert_int_equal(nats.published, 0);
 	assert_true(copies_lag(&r.copies) > 0);
 	assert_true(r.unread_ms[0] > 0);
@@ -233,7 +242,7 @@ static void what_has_gone_is_not(void **state)
 	char name[IDENT_TEXT];
 	(void)state;
 	name_large(false);
-	unlinkat(r.large, ident_text(ID, name), 0);
+	unlinkat(large, ident_text(ID, name), 0);
 	pump(&r);
 	assert_int_equal(nats.published, 0);
 	assert_int_equal(copies_lag(&r.copies), 0);
@@ -555,7 +564,7 @@ static void name_segment(uint64_t seq, uint64_t end)
 	struct copy *f = copies_find(&r.copies, seq, false);
 	if (!f) {
 		f = copies_add(&r.copies, (struct copy_key){.of = seq}, COPY_LOG);
-		f->file = content_file_new(openat(r.large, ".", O_TMPFILE | O_RDWR, 0600));
+		f->file = content_file_new(openat(large, ".", O_TMPFILE | O_RDWR, 0600));
 	}
 	assert_int_equal(ftruncate(f->file->fd, (off_t)end), 0);
 	copy_is(&r.copies, f, end, f->sent, f->acked);
