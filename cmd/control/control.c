@@ -240,6 +240,15 @@ void control_close(struct control *k)
 	unlink(k->path.address.sun_path);
 }
 
+void control_drop(struct control *k)
+{
+	list_each (link, tmp, &k->list) {
+		struct connection *c = list_entry(link, struct connection, link);
+		if (c->state != ANSWERED)
+			connection_free(c, false);
+	}
+}
+
 void control_free(struct control **kp)
 {
 	struct control *k = *kp;

@@ -47,8 +47,11 @@ struct control *control_new_at(struct loop *, int fd, void (*handle)(void *owner
 void control_close(struct control *);
 /* Nobody connects any more, and the name of the socket is free. Who is connected stays. */
 
+void control_drop(struct control *);
+/* Requests under way are dropped, while what answers them is there. Who has an answer and waits for the end stays. */
+
 void control_free(struct control **);
-/* Requests under way are dropped, the socket is removed. */
+/* The rest as well; the socket is removed. */
 
 void control_lend(struct request *, struct request **to);
 /* To a job that answers later: *to is the request, and NULL once the client has gone. */

@@ -3,10 +3,23 @@
 
 #include "base/log.h"
 #include "base/mailaddr.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { PATIENCE_MS = 30000 };
+
+/* It is the request's, and the question's owner until that is answered. */
+struct asking {
+	struct request *request;
+	struct loop *loop;
+	struct verify *question; /* qmgr's until it is answered; nothing but its owner is touched */
+	char *address;
+	bool json;
+	struct timer late;
+};
 
 static const struct {
 	const char *word, *sentence;
@@ -61,11 +74,44 @@ static void put_json(struct buf *to, const struct verify *v)
 	buf_fini(&reply);
 }
 
+static void asking_free(struct asking *a)
+{
+	timer_stop(&a->loop->timers, &a->late);
+	free(a->address);
+	free(a);
+}
+
 /* The question goes on without whoever asked. */
 static void on_client_gone(struct request *r)
 {
-	struct verify *v = r->job;
-	v->owner = NULL;
+	struct asking *a = r->job;
+	a->question->owner = NULL;
+	asking_free(a);
+}
+
+static void say_answer(const struct asking *a, const struct verify *v)
+{
+	struct buf out;
+	buf_init(&out);
+	(a->json ? put_json : put_line)(&out, v);
+	control_say(a->request, buf_data(&out), buf_len(&out));
+	control_finish(a->request, results[v->result].status);
+	buf_fini(&out);
+}
+
+/* Behind a rate, or at a host that does not answer, its turn may be hours away. */
+static void on_late(void *owner)
+{
+	struct asking *a = owner;
+	struct verify none = {.address = a->address, .result = VERIFY_UNKNOWN};
+	none.verdict = verdict_printf(VERDICT_DEFERRED, 0, "4.4.7", "",
+				      "no answer within %d s; \"sluice explain %s\" says what mail "
+				      "for it waits for",
+				      PATIENCE_MS / 1000, strrchr(a->address, '@') + 1);
+	a->question->owner = NULL;
+	say_answer(a, &none);
+	verdict_unref(none.verdict);
+	asking_free(a);
 }
 
 static bool parse_address(const char *text, struct mailaddr *a, bool empty)
@@ -90,23 +136,23 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	struct verify *v = verify_new(to.text, sender, loop);
 	v->fresh = true;
 	v->listed = true; /* what the host says is wanted, not what a server of tables does */
-	v->owner = r;
-	v->cookie = json;
-	r->job = v;
+	struct asking *a = mem_zalloc(sizeof *a);
+	*a = (struct asking){.request = r, .loop = loop, .question = v, .json = json};
+	a->address = mem_strdup(to.text);
+	timer_init(&a->late, on_late, a);
+	loop_timer_in(loop, &a->late, PATIENCE_MS);
+	v->owner = a;
+	r->job = a;
 	r->gone = on_client_gone;
 	loop_post(qmgr, &v->note);
 }
 
 void verify_job_answer(struct verify *v)
 {
-	struct request *r = v->owner;
-	struct buf out;
-	buf_init(&out);
-	if (r) {
-		(v->cookie ? put_json : put_line)(&out, v);
-		control_say(r, buf_data(&out), buf_len(&out));
-		control_finish(r, results[v->result].status);
+	struct asking *a = v->owner;
+	if (a) {
+		say_answer(a, v);
+		asking_free(a);
 	}
-	buf_fini(&out);
 	verify_free(&v);
 }

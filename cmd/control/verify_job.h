@@ -2,6 +2,8 @@
  *
  *	request -- verify_job_start --> VERIFY_ASK --> qmgr --> verify_job_answer --> text
  *
+ *	30 s without one are the answer, and the question goes on
+ *
  * OWNERSHIP  The request has a word for its question, which outlives it.
  * THREAD     Main.
  * ERRORS     Said to the client.

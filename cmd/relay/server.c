@@ -427,7 +427,10 @@ void server_free(struct server **sp)
 	if (!s)
 		return;
 	*sp = NULL;
-	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	/* First those that hold what others gave them; the loops that it comes back to are last. Whoever asks is forgotten by
+	 * what would have answered. */
+	if (s->control)
+		control_drop(s->control);
 	if (s->cluster)
 		cluster_stop(s->cluster);
 	disk_watch_free(&s->disk);

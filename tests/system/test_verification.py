@@ -3,6 +3,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -139,6 +140,17 @@ def test_a_next_hop_that_is_away_or_silent(lab, unavailable, code):
             # The next in line is not confused by an answer that comes late.
             client.command("RSET", 250)
         relay.stop()
+
+
+def test_a_relay_that_stops_answers_no_question_any_more(lab):
+    """What was asked is given back before whoever asked is: a sanitizer sees it otherwise."""
+    silent = lab.sink(Rule("rcpt", ""))
+    relay = _relay(lab, silent.port)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(relay.command, "verify", "to@dest.test")
+        wait_until(lambda: silent.sessions and "RCPT" in silent.sessions[-1].verbs(), what="the question at the next hop")
+        relay.stop()
+        assert asked.result().returncode == 75
 
 
 def test_many_verifications_hold_up_no_mail(lab):
