@@ -124,6 +124,8 @@ void transaction_again(struct transaction *t)
 	t->accepted = 0;
 	t->mail_accepted = t->suspect = t->unsure = t->unclear = t->expects_dot = false;
 	t->crowded = t->fewer = false;
+	/* Whoever was postponed: others have their verdicts yet to come. */
+	t->delivery->returned = false;
 }
 
 bool transaction_owed(const struct transaction *t, uint32_t *i)

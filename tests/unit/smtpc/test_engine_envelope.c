@@ -298,6 +298,23 @@ static void so_is_one_with_a_recipient_who_is_unknown(void **state)
 	assert_null(d->rcpt[2].verdict);
 }
 
+/* The second was greylisted ahead of its turn, and is asked about once more. */
+static void so_is_one_with_a_recipient_who_is_asked_about_again(void **state)
+{
+	(void)state;
+	refuse_crowd("451 greylisted\r\n", "554 too many recipients\r\n");
+	hears("RSET\r\n");
+	says("250 ok\r\n");
+	hears("MAIL FROM:<s@test>\r\n");
+	says("250 ok\r\n");
+	hears("RCPT TO:<b@test>\r\n");
+	says("451 greylisted\r\n");
+	const struct delivery *d = back();
+	assert_null(d->rcpt[0].verdict);
+	assert_verdict(d, 1, VERDICT_DEFERRED, 451);
+	assert_null(d->rcpt[2].verdict);
+}
+
 static void one_that_is_refused_for_anything_else_is_refused(void **state)
 {
 	(void)state;
@@ -425,6 +442,7 @@ int main(void)
 		T(so_is_one_that_is_refused_at_data),
 		T(so_is_one_that_is_refused_behind_its_dot),
 		T(so_is_one_with_a_recipient_who_is_unknown),
+		T(so_is_one_with_a_recipient_who_is_asked_about_again),
 		T(one_that_is_refused_for_anything_else_is_refused),
 		T(too_many_recipients_of_whom_none_was_too_many_is_a_refusal),
 		T(a_first_recipient_that_is_too_many_has_its_verdict),
