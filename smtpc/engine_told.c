@@ -27,7 +27,14 @@ static bool any_may_be_taken(const struct engine *e)
 	return false;
 }
 
-/* A host that has carried mail and is asked for more goes away for the sake of its limits. */
+/* A host that has carried mail and is asked for more goes away for the sake of its limits; but not one that has just refused RSET. */
+static bool has_enough(const struct engine *e, const struct expected *x)
+{
+	bool refused_rset = x->transaction && x->transaction->suspect;
+	return x->kind == EXPECTED_MAIL && e->carried > 0 && !e->confused && !refused_rset &&
+	       !engine_speaks_of_us(e);
+}
+
 static void obey_421(struct engine *e, const struct expected *x)
 {
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
@@ -35,7 +42,7 @@ static void obey_421(struct engine *e, const struct expected *x)
 		transaction_told(x->transaction, why);
 		transaction_ended_at(x->transaction, x->kind, engine_speaks_of_number(e));
 	}
-	if (x->kind == EXPECTED_MAIL && e->carried > 0 && !e->confused && !engine_speaks_of_us(e)) {
+	if (has_enough(e, x)) {
 		verdict_unref(why);
 		engine_renew(e, e->carried);
 	} else {

@@ -227,7 +227,8 @@ static void leave_in_doubt(struct transaction *t, struct verdict *why, const cha
 {
 	struct verdict *doubt = verdict_printf(
 		VERDICT_IN_DOUBT, 0, "4.4.2", host,
-		"all of the message was sent, but no answer came, so that it may have arrived: %s",
+		"all of the message was sent, but %s, so that it may have arrived: %s",
+		t->unsure ? "what came need not be its answer" : "no answer came",
 		why ? why->text : "connection lost");
 	transaction_refuse_all(t, doubt);
 	verdict_unref(doubt);
@@ -240,11 +241,12 @@ static bool several_ways(const struct transaction *t)
 }
 
 /* After DATA a final reply that is none refuses the message, unless it began as consent: nothing else was
- * asked. A chunk may well have been taken, and the wrong reply be another command's. */
+ * asked. A chunk may well have been taken, and the wrong reply be another command's. One that has an answer was not sent
+ * behind what the host has said last. */
 static bool in_doubt(const struct transaction *t, enum transaction_break how, bool sent)
 {
 	bool unclear = several_ways(t) || t->agreed;
-	return sent && (how == BREAK_LOST || (unclear && how != BREAK_TOLD));
+	return sent && (how == BREAK_LOST || t->unsure || (unclear && how != BREAK_TOLD));
 }
 
 /* Those without a verdict get none now: it is not they that this connection has failed on. */

@@ -351,6 +351,20 @@ static void mail_out_of_order_is_no_word_on_the_sender(void **state)
 	assert_int_equal(engine.state, ENGINE_READY);
 }
 
+/* It was taken, in all likelihood: sent again, and again, on a fresh connection it would come each time. */
+static void consent_behind_which_rset_is_refused_is_not_forgotten_over_a_421(void **state)
+{
+	(void)state;
+	begin_many();
+	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n503 what\r\n421 bye\r\n");
+	engine_lost(&engine, "connection closed");
+	assert_doubt(back());
+	for (int i = 1; i < MANY; i++)
+		assert_returned(back());
+	assert_false(engine.renew);
+	assert_simpler(CONNECTION_APART);
+}
+
 /* Nobody may be taken whose sender was not: the reply was another command's. */
 static void a_chunk_taken_without_its_envelope_is_out_of_step(void **state)
 {
@@ -456,6 +470,7 @@ int main(void)
 		T(a_host_that_loses_count_leaves_doubt),
 		T(mail_out_of_order_is_no_word_on_the_sender),
 		T(a_chunk_taken_without_its_envelope_is_out_of_step),
+		T(consent_behind_which_rset_is_refused_is_not_forgotten_over_a_421),
 		T(a_503_to_the_first_mail_is_a_word_on_the_sender),
 		T(a_reply_too_many_in_the_end_is_remembered),
 		T(a_421_that_comes_with_the_last_answer_is_no_miscount),
