@@ -25,6 +25,9 @@ enum answer {
 	ANSWER_ORDER,
 	ANSWER_GO_AWAY,
 	ANSWER_HANG_UP,
+	ANSWER_BARE,
+	ANSWER_CROWD,
+	ANSWER_STAY,
 	ANSWER_LINES,
 	/* from here on the host has lost count */
 	ANSWER_NOTHING,
@@ -64,6 +67,8 @@ static void announce(void)
 		"PIPELINING", "CHUNKING", "SIZE 60000", "8BITMIME",
 		"DSN",	      "STARTTLS", "SMTPUTF8",	"LIMITS RCPTMAX=2"};
 	uint8_t which = host.at < host.end ? next_byte() : 0x1b;
+	/* The first line announces nothing. */
+	buf_puts(&host.says, "250-mx.test\r\n");
 	for (int i = 0; i < 8; i++)
 		if ((which >> i & 1) && !(i == 5 && host.secure))
 			buf_printf(&host.says, "250-%s\r\n", word[i]);
@@ -90,13 +95,16 @@ static bool answer(int code)
 			[ANSWER_TOO_MANY] = {"452 4.5.3 too many\r\n", false},
 			[ANSWER_ORDER] = {"503 5.5.1 not now\r\n", false},
 			[ANSWER_GO_AWAY] = {"421 4.3.2 bye\r\n", true},
-			[ANSWER_HANG_UP] = {"", true}};
+			[ANSWER_HANG_UP] = {"", true},
+			[ANSWER_BARE] = {"451 later\r\n", false},
+			[ANSWER_CROWD] = {"554 too many recipients\r\n", false},
+			[ANSWER_STAY] = {"421 4.3.2 bye\r\n", false}};
 	uint8_t b = next_byte();
 	host.silent = b >= ANSWER_SILENCE;
 	if (host.silent)
 		return false;
 	b %= ANSWERS;
-	if (b >= ANSWER_REFUSE_NOW && b <= ANSWER_HANG_UP) {
+	if (b >= ANSWER_REFUSE_NOW && b <= ANSWER_STAY) {
 		buf_puts(&host.says, refusals[b].text);
 		host.gone = refusals[b].gone;
 		return false;
