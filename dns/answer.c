@@ -26,6 +26,21 @@ struct answer *answer_ref(struct answer *a)
 	return a;
 }
 
+static size_t bytes_of_text(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
+size_t answer_bytes(const struct answer *a)
+{
+	size_t all = sizeof *a + bytes_of_text(a->alias) + bytes_of_text(a->canonical);
+	for (int i = 0; i < a->nrecord; i++) {
+		const struct answer_record *r = &a->record[i];
+		all += sizeof *r + bytes_of_text(r->target) + r->tlsa.len + bytes_of_text(r->txt);
+	}
+	return all;
+}
+
 static void free_record(struct answer_record *r)
 {
 	free(r->target);

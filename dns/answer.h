@@ -80,6 +80,8 @@ struct answer *answer_parse(const void *bytes, size_t len, const char *name, enu
 struct answer *answer_failed(const char *why);
 /* why: such as "timed out"; copied. */
 
+size_t answer_bytes(const struct answer *); /* that it takes of memory, about */
+
 struct answer *answer_ref(struct answer *);
 void answer_unref(struct answer *); /* NULL is allowed */
 

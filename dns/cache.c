@@ -15,6 +15,7 @@ struct cached {
 	struct list link; /* in cache.used */
 	int64_t until_ms;
 	struct answer *answer;
+	size_t bytes;
 	bool hinted; /* others are told that it is here */
 	char key[];  /* the type in two bytes, then the name */
 };
@@ -22,7 +23,7 @@ struct cached {
 struct cache {
 	struct cached *table;
 	struct list used; /* used longest ago first */
-	size_t entries, entries_max, records;
+	size_t entries, entries_max, bytes;
 	int64_t maximal_ttl_ms, negative_ttl_ms;
 };
 
@@ -52,9 +53,9 @@ static void drop_entry(struct cache *c, struct cached *e)
 		hint_drop(HINT_DEAD_DOMAIN, e->key + 2);
 	HASH_DEL(c->table, e);
 	list_remove(&e->link);
-	assert(c->entries > 0 && c->records >= (size_t)e->answer->nrecord);
+	assert(c->entries > 0 && c->bytes >= e->bytes);
 	c->entries--;
-	c->records -= (size_t)e->answer->nrecord;
+	c->bytes -= e->bytes;
 	answer_unref(e->answer);
 	free(e);
 }
@@ -71,7 +72,7 @@ void cache_free(struct cache **cp)
 	if (!c)
 		return;
 	cache_clear(c);
-	assert(c->entries == 0 && c->records == 0 && list_empty(&c->used));
+	assert(c->entries == 0 && c->bytes == 0 && list_empty(&c->used));
 	free(c);
 	*cp = NULL;
 }
@@ -122,7 +123,7 @@ static int64_t lifetime_of(const struct cache *c, const struct answer *a)
 
 static bool is_full(const struct cache *c)
 {
-	return c->entries > c->entries_max || c->records > c->entries_max * CACHE_RECORDS_AN_ENTRY;
+	return c->entries > c->entries_max || c->bytes > c->entries_max * CACHE_BYTES_AN_ENTRY;
 }
 
 void cache_put(struct cache *c, const char *name, enum answer_type type, struct answer *a,
@@ -144,7 +145,8 @@ void cache_put(struct cache *c, const char *name, enum answer_type type, struct 
 	if (e->hinted)
 		hint_add(HINT_DEAD_DOMAIN, name);
 	c->entries++;
-	c->records += (size_t)a->nrecord;
+	e->bytes = sizeof *e + len + answer_bytes(a);
+	c->bytes += e->bytes;
 	while (is_full(c))
 		drop_entry(c, list_entry(list_first(&c->used), struct cached, link));
 }

@@ -1,6 +1,6 @@
 /* cache.h - earlier answers, as long as they are valid.
  *
- * Keyed by name and type. Entries and records are both bounded: beyond that the entry used longest
+ * Keyed by name and type. Entries and their bytes are both bounded: beyond that the entry used longest
  * ago goes. An answer of no lifetime is not kept; a failure never is. Of domains that it knows to have no mail host
  * it gives a hint (base/hint.h).
  *
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CACHE_RECORDS_AN_ENTRY = 4 }; /* on average, at most */
+enum { CACHE_BYTES_AN_ENTRY = 1024 }; /* on average, at most: some have 64 KB of text */
 
 struct cache;
 

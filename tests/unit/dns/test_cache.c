@@ -108,14 +108,27 @@ static void the_entry_used_longest_ago_goes_first(void **state)
 	assert_true(has(*state, "a.test", ANSWER_A, 0));
 }
 
-static void records_are_bounded_as_well_as_entries(void **state)
+static void put_text(struct cache *c, const char *name, size_t len)
+{
+	struct answer *a = make(ANSWER_RECORDS, 1000, 1);
+	a->record[0].txt = calloc(len + 1, 1);
+	memset(a->record[0].txt, 'x', len);
+	cache_put(c, name, ANSWER_TXT, a, 0);
+	answer_unref(a);
+}
+
+static void bytes_are_bounded_as_well_as_entries(void **state)
 {
 	put(*state, "a.test", ANSWER_RECORDS, 1000, 7, 0);
 	put(*state, "b.test", ANSWER_RECORDS, 1000, 7, 0);
-	assert_int_equal(cache_count(*state), 1);
+	put_text(*state, "c.test", 1000);
+	assert_int_equal(cache_count(*state), 2);
 	assert_true(has(*state, "b.test", ANSWER_A, 0));
-	put(*state, "c.test", ANSWER_RECORDS, 1000, 50, 0);
+	put_text(*state, "d.test", 60000);
 	assert_int_equal(cache_count(*state), 0);
+	put_text(*state, "e.test", 2000);
+	put_text(*state, "f.test", 2000);
+	assert_int_equal(cache_count(*state), 1);
 }
 
 static void an_answer_outlives_its_entry(void **state)
@@ -173,7 +186,7 @@ int main(void)
 		TEST(failures_and_answers_without_lifetime_are_not_kept),
 		TEST(a_failure_takes_the_place_of_what_was_known),
 		TEST(the_entry_used_longest_ago_goes_first),
-		TEST(records_are_bounded_as_well_as_entries),
+		TEST(bytes_are_bounded_as_well_as_entries),
 		TEST(an_answer_outlives_its_entry),
 		TEST(of_domains_without_a_mail_host_there_is_a_hint_while_they_are_known),
 	};
