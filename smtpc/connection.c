@@ -299,7 +299,7 @@ static void begin_fresh(struct connection *c)
 	}
 	connection_log(c, "once more", NULL);
 	c->enough = c->engine.enough;
-	c->open->mode |= c->engine.setup.mode;
+	c->open->mode |= c->engine.setup.mode | c->engine.mode;
 	begin_again(c, &kept);
 }
 

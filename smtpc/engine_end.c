@@ -58,9 +58,12 @@ void engine_renew(struct engine *e, int carried)
 	assert(carried >= 0);
 	e->renew = true;
 	e->enough = carried;
-	list_each (link, tmp, &e->transactions)
-		list_entry(link, struct transaction, link)->blame =
-			CONNECTION_FULL; /* or of this */
+	/* A refusal may have been for this. The fresh one is spared it all the same: else the same would come of it there. */
+	list_each (link, tmp, &e->transactions) {
+		struct transaction *t = list_entry(link, struct transaction, link);
+		e->mode |= t->blame;
+		t->blame = CONNECTION_FULL;
+	}
 	engine_leave(e, NULL);
 }
 

@@ -160,6 +160,41 @@ static void two_messages_share_a_connection(void **state)
 	closed(true, NULL);
 }
 
+enum { ROUNDS = 10 }; /* connections, and then it is tired of them */
+
+/* It puts each message off, in no words that are of the message alone, and takes one on a connection. */
+static void serve_one_and_put_it_off(struct host *h)
+{
+	if (h->number > ROUNDS)
+		return;
+	host_greets(h, "250-host.test\r\n250 PIPELINING\r\n");
+	for (int messages = 0; host_hears(h, "\r\n");) {
+		bool data = strncmp(h->heard, "DATA", 4) == 0;
+		messages += strncmp(h->heard, "MAIL", 4) == 0;
+		if (messages > 1) {
+			host_says(h, "421 enough\r\n");
+			return;
+		}
+		host_says(h, data ? "354 go\r\n" : "250 ok\r\n");
+		if (data && host_hears(h, "\r\n.\r\n"))
+			host_says(h, "451 later\r\n");
+	}
+}
+
+static void a_fresh_connection_brings_no_message_back_to_where_it_was(void **state)
+{
+	(void)state;
+	serve_with(serve_one_and_put_it_off);
+	open_connection(1);
+	ready();
+	give(1, 10);
+	give(1, 10);
+	back(VERDICT_DEFERRED);
+	back(VERDICT_DEFERRED);
+	ask_to_close(1);
+	closed(true, NULL);
+}
+
 static void large_messages_flow(void **state)
 {
 	(void)state;
@@ -518,6 +553,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(two_messages_share_a_connection),
+		T(a_fresh_connection_brings_no_message_back_to_where_it_was),
 		T(large_messages_flow),
 		T(idle_connections_are_closed),
 		T(a_connection_carries_its_number_of_messages),
