@@ -286,8 +286,9 @@ bool sasl_client_step(struct sasl_client *s, const char *challenge, struct buf *
 		return step_token(s, to);
 	if (!s->session)
 		return false;
+	/* Some end with an empty challenge. A second one would be followed by a third. */
 	if (s->over && challenge && *challenge == '\0')
-		return true; /* some end with an empty challenge */
+		return s->steps++ == 0;
 	return step_session(s, challenge, to);
 }
 

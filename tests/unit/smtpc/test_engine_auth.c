@@ -327,6 +327,20 @@ static void garbage_is_no_challenge(void **state)
 	}
 }
 
+static void who_asks_on_behind_the_end_is_given_up(void **state)
+{
+	(void)state;
+	open_as(false, false);
+	greet_secure("PLAIN");
+	hears("AUTH PLAIN " PLAIN_ANN "\r\n");
+	says("334 \r\n");
+	hears("\r\n");
+	says("334 \r\n");
+	assert_int_equal(engine.state, ENGINE_CLOSED);
+	assert_true(engine.login_refused);
+	assert_non_null(strstr(engine.why->text, "it asks again for what was said"));
+}
+
 static int set_up_all(void **state)
 {
 	rounds = 4096;
@@ -367,6 +381,7 @@ int main(void)
 		A(a_refused_token_is_answered_before_it_is_refused),
 		A(a_long_token_waits_to_be_asked_for),
 		A(garbage_is_no_challenge),
+		A(who_asks_on_behind_the_end_is_given_up),
 	};
 	return RUN_TWICE(tests);
 }
