@@ -108,7 +108,8 @@ static enum sts_outcome judge_answer(const struct https_answer *a, struct sts_po
 		return STS_FETCH_ERROR;
 	}
 	if (!is_plain_text(a->content_type)) {
-		buf_printf(why, "its type is %s, not text/plain",
+		/* A type may have 100 kB, and is kept as long as the domain is known. */
+		buf_printf(why, "its type is %.100s, not text/plain",
 			   *a->content_type ? a->content_type : "not given");
 		return STS_INVALID;
 	}

@@ -168,6 +168,8 @@ HOSTILE = {
               "fetch-error", "it answers 301"),
     "foreign": (policy("enforce", "nobody.test"), "webpki-invalid", "subject name"),
     "html": (lambda handler: handler.give(policy("enforce", "nobody.test"), "text/html"), "policy-invalid", "its type is text/html"),
+    "wordy": (lambda handler: handler.give(policy("enforce", "nobody.test"), "text/" + 60000 * "x"), "policy-invalid",
+              "its type is text/x+, not text/plain"),
     "words": ("<html>", "policy-invalid", "no field"),
     "hole": (None, "fetch-error", "timed out|no answer in time"),
 }
