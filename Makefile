@@ -121,7 +121,7 @@ $(B)/tests/unit/%: tests/unit/%.c $(LINK)
 
 # The spool on a real disk, with its real thread.
 HARNESS = $(O)/tests/unit/spool/harness.o
-$(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure format_1 history listing older_copy operator pair parked record recover replace replicate runner sample scheduled shape small_disk spare spent spool taken): $(HARNESS)
+$(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure format_1 history listing older_copy operator pair parked quarantine record recover replace replicate runner sample scheduled shape small_disk spare spent spool taken): $(HARNESS)
 $(B)/tests/unit/replica/test_adopted_log $(B)/tests/unit/replica/test_transfer: $(HARNESS)
 
 # The spool on a disk in memory, driven by one thread: its edges are replaced.

@@ -13,12 +13,9 @@
 
 enum { COPY = 1 << 16 /* bytes at a time */, NAMES = 1000 };
 
-static bool copy_range(const struct spool *s, const char *name, const struct segment *g,
-		       uint64_t from, uint64_t to)
+/* Synced. */
+static bool write_range(int fd, const struct segment *g, uint64_t from, uint64_t to)
 {
-	int fd = disk_open(s->quarantine, name, O_WRONLY | O_CREAT | O_EXCL);
-	if (fd < 0)
-		return false;
 	char *bytes = mem_alloc(COPY);
 	bool ok = true;
 	for (uint64_t at = from; ok && at < to; at += COPY) {
@@ -27,11 +24,39 @@ static bool copy_range(const struct spool *s, const char *name, const struct seg
 		ok = n >= 0 && disk_write(fd, &v, 1, at - from) == 0;
 	}
 	free(bytes);
-	ok = ok && disk_datasync(fd) == 0;
-	disk_close(fd);
-	if (!ok)
-		disk_unlink(s->quarantine, name);
+	return ok && disk_datasync(fd) == 0;
+}
+
+/* It has its name when it is whole: whoever finds that relies on it. */
+static bool copy_range(const struct spool *s, const char *name, const struct segment *g,
+		       uint64_t from, uint64_t to)
+{
+	char *part = mem_printf("%s.part", name);
+	int fd = disk_open(s->quarantine, part, O_WRONLY | O_CREAT | O_TRUNC);
+	bool ok = fd >= 0 && write_range(fd, g, from, to);
+	if (fd >= 0)
+		disk_close(fd);
+	ok = ok && disk_move(s->quarantine, part, s->quarantine, name) == 0;
+	if (fd >= 0 && !ok)
+		disk_unlink(s->quarantine, part);
+	free(part);
 	return ok;
+}
+
+static bool has_name(const struct spool *s, const char *name)
+{
+	int fd = disk_open(s->quarantine, name, O_RDONLY);
+	if (fd >= 0)
+		disk_close(fd);
+	return fd >= 0;
+}
+
+/* True: it is here, also after a power failure, so that the log may forget it. *before: since an earlier attempt. */
+static bool keep_range(const struct spool *s, const char *name, const struct segment *g,
+		       uint64_t from, uint64_t to, bool *before)
+{
+	*before = has_name(s, name);
+	return (*before || copy_range(s, name, g, from, to)) && disk_sync(s->quarantine) == 0;
 }
 
 bool quarantine_bytes(const struct spool *s, const struct segment *g, uint64_t from, uint64_t to,
@@ -40,8 +65,8 @@ bool quarantine_bytes(const struct spool *s, const struct segment *g, uint64_t f
 	char segment[SEGMENT_NAME];
 	segment_name(g->head.seq, segment);
 	const char *name = log_text("%s.%08llx", segment, (unsigned long long)from);
-	bool kept = copy_range(s, name, g, from, to);
-	if (!kept && errno == EEXIST)
+	bool before, kept = keep_range(s, name, g, from, to, &before);
+	if (kept && before)
 		return true; /* an earlier start has said so */
 	log_event(LOG_LEVEL_ERROR, "damage", "segment", segment, "offset",
 		  log_number((int64_t)from), "bytes", log_number((int64_t)(to - from)), "id",
@@ -62,13 +87,14 @@ static int move_aside(const struct spool *s, int folder, const char *name, char 
 	return result;
 }
 
-/* A file that is missing need not be kept. */
+/* A file that is missing need not be kept. Were it still in its place after a power failure, the next start would find it
+ * there without its message, and remove it. */
 static bool keep_large(const struct spool *s, const char *name)
 {
 	char *kept;
 	bool ok = move_aside(s, s->large, name, &kept) == 0 || errno == ENOENT;
 	free(kept);
-	return ok;
+	return ok && disk_sync(s->quarantine) == 0 && disk_sync(s->large) == 0;
 }
 
 /* The record there, under the message's id; an earlier attempt may have kept it. False when it could not be kept. */
@@ -76,11 +102,12 @@ static bool keep_record(const struct spool *s, const struct place *p, const char
 {
 	struct record r = {.length = 0};
 	struct buf payload;
+	bool before;
 	buf_init(&payload);
 	segment_read(p->segment, p->offset, &r, &payload); /* for its length */
 	buf_fini(&payload);
-	return copy_range(s, name, p->segment, p->offset, p->offset + record_size(r.length)) ||
-	       errno == EEXIST;
+	return keep_range(s, name, p->segment, p->offset, p->offset + record_size(r.length),
+			  &before);
 }
 
 bool quarantine_message(const struct spool *s, const struct stub *stub, const char *why)

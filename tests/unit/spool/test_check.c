@@ -21,7 +21,7 @@ int disk_open(int folder, const char *name, int flags);
 int disk_open(int folder, const char *name, int flags)
 {
 	bool kept = strstr(name, ".seg.") || strstr(name, ".envelope") || strstr(name, ".content");
-	if (quarantine_full && (flags & O_EXCL) && kept) {
+	if (quarantine_full && (flags & O_CREAT) && kept) {
 		errno = ENOSPC;
 		return -1;
 	}
