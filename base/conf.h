@@ -26,8 +26,8 @@ struct conf_list {
 };
 
 struct conf_rate {
-	int64_t events; /* 0: no limit */
-	int64_t per_ms;
+	int64_t events; /* 0: no limit; else up to 10^9, */
+	int64_t per_ms; /* in up to a hundred years */
 };
 
 struct conf_feedback {

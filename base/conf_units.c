@@ -125,6 +125,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a;
 }
 
+/* Whoever keeps to a rate reckons in microseconds, and with several nodes. */
+#define RATE_EVENTS_MAX INT64_C(1000000000)
+#define RATE_MS_MAX (INT64_C(36500) * 86400000)
+
+static bool refuse_rate(const char *text, struct buf *why)
+{
+	buf_printf(why, "must be at most 1000000000 in at most 36500d, not \"%s\"", text);
+	return false;
+}
+
 bool conf_rate_parse(const char *text, struct conf_rate *to, struct buf *why)
 {
 	const char *rest;
@@ -147,6 +157,8 @@ bool conf_rate_parse(const char *text, struct conf_rate *to, struct buf *why)
 		return true;
 	/* Whole numbers: 0.5/s is 1 in two seconds. 100/s stays as it was written. */
 	int64_t divisor = scale > 1 ? common_divisor(events, worth) : 1;
+	if (events / divisor > RATE_EVENTS_MAX || worth / divisor > RATE_MS_MAX)
+		return refuse_rate(text, why);
 	*to = (struct conf_rate){events / divisor, worth / divisor};
 	return true;
 }

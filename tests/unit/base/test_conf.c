@@ -228,6 +228,20 @@ static void a_percentage_may_have_its_sign(void **state)
 	wrong("flow \"a\" { share = \"0%\" }", 1, "share must be 1% to 100%, not 0%");
 }
 
+/* With more, a limit was none, or let nothing through at all. */
+static void a_rate_is_of_numbers_that_can_be_reckoned_with(void **state)
+{
+	(void)state;
+	struct conf *c = good("limit client { messages = \"1000000000/36500d\" }");
+	assert_int_equal(c->limit[0].messages.events, 1000000000);
+	conf_unref(c);
+	wrong("limit client { messages = \"1/36501d\" }", 1,
+	      "messages must be at most 1000000000 in at most 36500d, not \"1/36501d\"");
+	wrong("limit client { messages = \"1000000001/ms\" }", 1, "at most 1000000000");
+	wrong("listener a { client_rate_limit = \"0.000001/1d\" }", 1, "at most 36500d");
+	wrong("listener a { client_rate_limit = \"1/106751991167d\" }", 1, "at most 36500d");
+}
+
 static void wrong_values_are_said_with_their_line(void **state)
 {
 	(void)state;
@@ -769,6 +783,7 @@ int main(void)
 		cmocka_unit_test(the_environment_is_not_looked_at),
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
 		cmocka_unit_test(a_percentage_may_have_its_sign),
+		cmocka_unit_test(a_rate_is_of_numbers_that_can_be_reckoned_with),
 		cmocka_unit_test(wrong_values_are_said_with_their_line),
 		cmocka_unit_test(without_a_hostname_it_is_the_machine_s_if_that_is_one),
 		cmocka_unit_test(a_local_part_is_kept_as_that_of_an_address_is),
