@@ -88,13 +88,25 @@ static bool is_asked_for(const struct spool *s, const struct spool_command *c,
 	return !c->domain;
 }
 
+static const struct stub *next_to_list(const struct spool *s, const struct spool_command *c)
+{
+	if (!c->id)
+		return catalog_next(&s->catalog, c->after);
+	return c->after < c->id ? catalog_find(&s->catalog, c->id) : NULL;
+}
+
 static void list_messages(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub;
-	for (uint64_t id = c->after; c->nrow < c->limit && (stub = catalog_next(&s->catalog, id));
-	     id = stub->id)
-		if (is_asked_for(s, c, stub) && (!c->held_only || stub->state == STUB_HELD))
-			add_row(c, stub);
+	while (c->nrow < c->limit && (stub = next_to_list(s, c))) {
+		c->after = stub->id;
+		if (!is_asked_for(s, c, stub) || (c->held_only && stub->state != STUB_HELD))
+			continue;
+		if (add_row(c, stub))
+			continue;
+		c->unread++;
+		c->error = errno;
+	}
 }
 
 static void show_message(struct spool *s, struct spool_command *c)

@@ -237,11 +237,12 @@ struct spool_command {
 	struct loop *reply_to;
 	void *owner;
 	enum spool_order op;
-	bool checked;	/* SHOW: content that lies in the log is compared with its sum first */
-	int asker;	/* the asker's own: who of its parts asked */
-	uint64_t id;	/* SHOW; the orders: that message, or 0: all */
-	uint64_t after; /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of
-			    * the latter two the last one that was counted comes back */
+	bool checked; /* SHOW: content that lies in the log is compared with its sum first */
+	int asker;    /* the asker's own: who of its parts asked */
+	uint64_t id;  /* LIST, SHOW; the orders: that message, or 0: all */
+	uint64_t
+		after; /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; the last one that
+			    * was looked at comes back */
 	uint64_t until; /* orders, the spool's own: not for those that come later */
 	int limit;	/* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
 	bool more;	/* answer of SHAPE, SAMPLE: there are more */
@@ -259,7 +260,8 @@ struct spool_command {
 	bool uncopied; /* the copy is away: whoever adopts this queue before it is back knows nothing of this */
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
-	int error; /* SHOW: it is there, and why its envelope can't be had, an errno; 0: it is not there */
+	int unread; /* answer of LIST: so many others are there, whose envelopes can't be had, */
+	int error;  /* and why, an errno, of the last. SHOW: likewise; 0: it is not there */
 	struct shape *shape;   /* SHAPE: what is asked for, and the answer */
 	struct sample *sample; /* SAMPLE: likewise */
 };

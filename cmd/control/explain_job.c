@@ -10,6 +10,7 @@
 #include "cmd/control/order_job.h"
 #include "cmd/control/explain_domain.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/queue_print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct explain_job {
 	struct explain_domain *domain; /* what the queue has for it, or NULL */
 	uint64_t after;		       /* of its messages, the last that was looked at */
 	int64_t looked;		       /* how many were */
+	int error; /* why the message, which is there, can't be read, an errno; or 0 */
 	struct spool_command
 		*shown; /* the message, while the scheduler is asked about its site; or NULL */
 };
@@ -49,13 +51,13 @@ static void job_free(struct explain_job *j)
 	free(j);
 }
 
-static void finish_job(struct explain_job *j, struct buf *out)
+static void refuse_job(struct explain_job *j)
 {
 	struct request *r = j->request;
-	if (r && buf_len(out) > 0) {
-		control_say(r, buf_data(out), buf_len(out));
-		control_finish(r, STATUS_DONE);
-	} else if (r) {
+	if (j->error)
+		control_complain(r, "sluice: %s: cannot be read from the queue: %s\n", j->what,
+				 queue_print_error(j->error));
+	else
 		control_complain(
 			r, "sluice: %s: %s\n", j->what ? j->what : j->flow,
 			j->flow ? "no mail of this flow is being worked on there; sluice queue "
@@ -63,7 +65,17 @@ static void finish_job(struct explain_job *j, struct buf *out)
 				  "--flow lists what is deferred or held"
 				: "no such message in the queue, and no site that mail is being "
 				  "worked on for");
-		control_finish(r, STATUS_REFUSED);
+	control_finish(r, STATUS_REFUSED);
+}
+
+static void finish_job(struct explain_job *j, struct buf *out)
+{
+	struct request *r = j->request;
+	if (r && buf_len(out) > 0) {
+		control_say(r, buf_data(out), buf_len(out));
+		control_finish(r, STATUS_DONE);
+	} else if (r) {
+		refuse_job(j);
 	}
 	job_free(j);
 	buf_fini(out);
@@ -184,8 +196,9 @@ void explain_job_shown(struct spool_command *c)
 	if (row)
 		explain_print_spooled(&out, row, NULL, j->json, clock_wall_ms());
 	bool found = row;
+	j->error = c->error;
 	spool_command_free(&c);
-	if (!found && j->request) {
+	if (!found && !j->error && j->request) {
 		j->as_site = true;
 		ask_qmgr(j);
 	} else {

@@ -43,7 +43,7 @@ static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved w
 	static const char *const words[] = {
 		[SPOOL_NOT_HELD] = "not held",
 		[SPOOL_AT_WORK] = "being tried already",
-		[SPOOL_STUCK] = "left, for the disk of the queue fails",
+		[SPOOL_STUCK] = "left, for the disk of the queue fails, or is damaged",
 		[SPOOL_ADOPTING] = "being taken from another node",
 		[SPOOL_MISSING] = "not found",
 		[SPOOL_REPLACED] = "just being changed by filters",
@@ -61,6 +61,15 @@ static void not_moved(struct queue_job *j, const char *id, enum spool_unmoved wh
 	control_complain(j->request, "sluice: %s: %s\n", id,
 			 why == SPOOL_MISSING ? "no such message in the queue"
 					      : unmoved_words(j, why));
+	j->status = STATUS_REFUSED;
+}
+
+/* It is there, and what becomes of it is seen when it is due. */
+static void not_readable(struct queue_job *j, uint64_t id, int error)
+{
+	char text[IDENT_TEXT];
+	control_complain(j->request, "sluice: %s: cannot be read from the queue: %s\n",
+			 ident_text(id, text), queue_print_error(error));
 	j->status = STATUS_REFUSED;
 }
 
@@ -88,7 +97,7 @@ static void ask_by_id(struct queue_job *j)
 		else if (j->args.verb == QUEUE_SHOW)
 			ask_spool(j, SPOOL_SHOW, id, 0, 0);
 		else
-			ask_spool(j, SPOOL_LIST, id, id - 1, 1);
+			ask_spool(j, SPOOL_LIST, id, 0, 1);
 	}
 	j->complete = j->next_id == j->args.nid;
 }
@@ -126,6 +135,17 @@ static void undone_later(struct queue_job *j, const char *how)
 	j->status = STATUS_REFUSED;
 }
 
+/* Nobody can tell whether they were meant. */
+static void say_unread(struct queue_job *j)
+{
+	if (j->unread == 0)
+		return;
+	control_complain(j->request,
+			 "sluice: %" PRId64 " other message%s in the queue cannot be read: %s\n",
+			 j->unread, j->unread == 1 ? "" : "s", queue_print_error(j->error));
+	j->status = STATUS_REFUSED;
+}
+
 static void say_total(struct queue_job *j)
 {
 	struct buf text;
@@ -143,6 +163,7 @@ static void say_total(struct queue_job *j)
 		put_unmoved(&text, j);
 	control_say(j->request, buf_data(&text), buf_len(&text));
 	buf_fini(&text);
+	say_unread(j);
 	if (j->unsafe)
 		undone_later(j, "the disk of the queue fails: a crash now would undo this");
 	else if (j->uncopied)
@@ -251,22 +272,35 @@ static void take_row(struct queue_job *j, const struct spool_row *row, int64_t n
 		queue_print_line(out, row, now_ms);
 }
 
+/* A message that was asked about by its id. */
+static void not_listed(struct queue_job *j, const struct spool_command *c)
+{
+	char text[IDENT_TEXT];
+	if (c->error)
+		not_readable(j, c->id, c->error);
+	else
+		not_found(j, ident_text(c->id, text));
+}
+
+static void take_end_of_page(struct queue_job *j, const struct spool_command *c)
+{
+	j->after = c->after;
+	j->complete = c->nrow == 0;
+	j->unread += c->unread;
+	j->error = c->unread > 0 ? c->error : j->error;
+}
+
 static void take_page(struct queue_job *j, const struct spool_command *c)
 {
 	struct buf out;
 	int64_t now_ms = clock_wall_ms();
 	buf_init(&out);
-	for (int i = 0; i < c->nrow; i++) {
-		uint64_t id = c->row[i].envelope->id;
-		j->after = id > j->after ? id : j->after;
-		if (c->id == 0 || c->id == id)
-			take_row(j, &c->row[i], now_ms, &out);
-	}
-	char text[IDENT_TEXT];
-	if (c->id != 0 && (c->nrow == 0 || c->row[0].envelope->id != c->id))
-		not_found(j, ident_text(c->id, text));
-	if (c->id == 0 && c->nrow == 0)
-		j->complete = true;
+	for (int i = 0; i < c->nrow; i++)
+		take_row(j, &c->row[i], now_ms, &out);
+	if (c->id != 0 && c->nrow == 0)
+		not_listed(j, c);
+	if (c->id == 0)
+		take_end_of_page(j, c);
 	control_say(j->request, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
 }
@@ -314,7 +348,6 @@ void queue_job_answer(struct spool_command *c)
 {
 	struct queue_job *j = c->owner;
 	magic_check(j, QUEUE_JOB_MAGIC);
-	char text[IDENT_TEXT];
 	assert(j->in_flight > 0);
 	j->in_flight--;
 	if (j->request && c->op == SPOOL_LIST) {
@@ -326,7 +359,7 @@ void queue_job_answer(struct spool_command *c)
 			queue_show_begin(j, c);
 			c = NULL;
 		} else {
-			not_found(j, ident_text(c->id, text));
+			not_listed(j, c);
 		}
 	} else if (j->request) {
 		take_change(j, c);

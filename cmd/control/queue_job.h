@@ -49,6 +49,8 @@ struct queue_job {
 	int64_t unmoved[SPOOL_UNMOVED]; /* why others stayed as they were */
 	bool unsafe;			/* the spool could not write what was ordered */
 	bool uncopied;			/* the copy of the queue has not heard of it */
+	int64_t unread;			/* others, which can't be read, */
+	int error;			/* and why, an errno */
 	uint64_t bytes;
 	int status;
 	struct timer tell;	     /* how far it has come */

@@ -44,7 +44,7 @@ bool queue_refilter_next(struct queue_job *j, uint64_t *id)
 enum spool_unmoved queue_refilter_shown(struct queue_job *j, struct spool_command *c)
 {
 	if (c->nrow == 0)
-		return SPOOL_MISSING;
+		return c->error ? SPOOL_STUCK : SPOOL_MISSING;
 	struct spool_row *row = &c->row[0];
 	if (row->queue != SPOOL_HOLD)
 		return SPOOL_NOT_HELD;

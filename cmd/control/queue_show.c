@@ -32,11 +32,11 @@ static void put_byte(struct queue_job *j, char byte, struct buf *out)
 	j->in_body = j->in_body || parting;
 }
 
-static bool complain_of_content(struct queue_job *j)
+static void complain_of_content(struct queue_job *j, int error)
 {
-	control_complain(j->request, "sluice: the content cannot be read: %s\n", strerror(errno));
+	control_complain(j->request, "sluice: the content cannot be read: %s\n",
+			 queue_print_error(error));
 	j->status = STATUS_REFUSED;
-	return true;
 }
 
 bool queue_show_more(struct queue_job *j)
@@ -50,7 +50,7 @@ bool queue_show_more(struct queue_job *j)
 		ssize_t n = content_read(content, j->sent, piece, sizeof piece);
 		all = n <= 0 || (j->in_body && !j->args.body);
 		if (n < 0)
-			complain_of_content(j);
+			complain_of_content(j, errno);
 		for (ssize_t i = 0; i < n; i++)
 			put_byte(j, piece[i], &out);
 		j->sent += n > 0 ? (uint64_t)n : 0;
@@ -75,4 +75,6 @@ void queue_show_begin(struct queue_job *j, struct spool_command *c)
 		buf_puts(&out, "\n");
 	control_say(j->request, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
+	if (!c->row[0].content && !j->args.json && (j->args.header || j->args.body))
+		complain_of_content(j, c->row[0].error);
 }

@@ -191,6 +191,7 @@ static void send_note(struct http_ask *a, struct loop *to, struct note *note)
 static void ask_page(struct http_ask *a)
 {
 	struct spool_command *c = spool_command_new(SPOOL_LIST, a->http->loop, &a->asker);
+	c->id = a->id;
 	c->after = a->after;
 	c->limit = a->left < PAGE ? (int)a->left : PAGE;
 	send_note(a, spool_loop(a->http->spool), &c->note);
@@ -218,17 +219,18 @@ static void take_page(struct asker *asker, struct note *note)
 		ask_page(a);
 }
 
-/* Of one message only: the page that would begin with it. */
 static void take_one(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct spool_command *c = (struct spool_command *)note;
 	if (http_ask_arrived(a)) {
-		bool found = c->nrow > 0 && c->row[0].envelope->id == a->id;
-		if (found)
+		if (c->nrow > 0)
 			queue_print_json(&a->out, &c->row[0]);
-		if (found)
+		if (c->nrow > 0)
 			http_ask_done(a, MHD_HTTP_OK);
+		else if (c->error)
+			http_ask_refuse(a, MHD_HTTP_INTERNAL_SERVER_ERROR,
+					"the message cannot be read from the queue");
 		else
 			http_ask_refuse(a, MHD_HTTP_NOT_FOUND, "no such message in the queue");
 	}
@@ -241,7 +243,6 @@ static void ask_one(struct http_ask *a, const char *id)
 		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, "id: that is none");
 		return;
 	}
-	a->after = a->id - 1;
 	a->left = 1;
 	a->asker.answer = take_one;
 	ask_page(a);

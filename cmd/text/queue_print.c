@@ -7,6 +7,7 @@
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,11 @@
 #include <time.h>
 
 enum { RECIPIENTS_A_LINE = 3 };
+
+const char *queue_print_error(int error)
+{
+	return error == EBADMSG ? "it is damaged" : strerror(error);
+}
 
 static const char *size_text(uint64_t bytes, char text[16])
 {

@@ -274,6 +274,41 @@ def test_a_large_file_with_one_byte_changed_is_found_and_put_aside(case, other):
     assert case.relay.events("quarantined", id=case.large.name, reason="its content is damaged")
 
 
+def _refused(case, *words):
+    """The output and the complaint of a command that has not all that it was asked for."""
+    done = case.relay.command(*words)
+    assert done.returncode == 1, (words, done)
+    return done.stdout, done.stderr
+
+
+def test_what_can_not_be_read_is_told_apart_from_what_is_gone(case):
+    """It is there, and no command says that it is not, or that a part of it is all."""
+    case.relay.start()
+    case.relay.wait_event("recover")
+    _, record = case.spool.find(spool.REPLACEMENT, lambda _, one: identity(one.id) != case.large.name)
+    one = identity(record.id)
+    for segment in case.spool.segments:
+        for other in segment.records:
+            if other.id == record.id and other.type in (spool.ENVELOPE, spool.REPLACEMENT):
+                flip(segment.path, other.offset + spool.RECORD_HEAD)
+    assert case.relay.command("queue", "show", case.large.name).stdout.count("a large message") == 40000
+    case.large.unlink()
+    for words in (("queue", "show", one), ("queue", "show", "--envelope", one), ("queue", "list", one), ("explain", one)):
+        said, complaint = _refused(case, *words)
+        assert not [line for line in said.splitlines() if one in line]
+        assert f"{one}: cannot be read from the queue: it is damaged" in complaint
+        assert "no such message" not in complaint
+    assert "left" in _refused(case, "queue", "hold", one)[1]
+    said, complaint = _refused(case, "queue", "list")
+    assert said.endswith("-- 6 messages, " + said.rpartition(", ")[2])
+    assert "1 other message in the queue cannot be read: it is damaged" in complaint
+    assert len(_refused(case, "queue", "list", "--json")[0].splitlines()) == 6
+    said, complaint = _refused(case, "queue", "show", case.large.name)
+    assert "later-large@dest.test" in said and "the content cannot be read: No such file or directory" in complaint
+    assert case.relay.command("queue", "show", "--envelope", case.large.name).returncode == 0
+    assert "no such message" in _refused(case, "queue", "show", "0" * 12 + "1")[1]
+
+
 @pytest.mark.parametrize("extensions", [None, ("PIPELINING",)], ids=["chunks", "data"])
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_no_host_gets_a_large_message_that_was_damaged_meanwhile(lab, extensions, place):
