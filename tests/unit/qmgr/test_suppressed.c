@@ -53,6 +53,21 @@ static void one_is_known_in_each_spelling_until_its_time_is_over(void **state)
 	assert_false(hint_maybe(HINT_SUPPRESSED, "bob@xn--bcher-kva.test"));
 }
 
+/* A recipient that was refused while the clock was ten years ahead was so for ten years more. */
+static void the_clock_may_be_put_back(void **state)
+{
+	const int64_t wrong_ms = INT64_C(3650) * DAY;
+	(void)state;
+	suppressed_note(&s, "a@x.test", "", wrong_ms);
+	suppressed_note(&s, "b@x.test", "", 1000 + DAY);
+	assert_false(there("a@x.test", 1000));
+	assert_true(there("b@x.test", 1000));
+	suppressed_age(&s, 1000, DAY);
+	assert_int_equal(s.n, 1);
+	suppressed_note(&s, "a@x.test", "", 1000);
+	assert_true(there("a@x.test", 1000));
+}
+
 static void it_is_forgotten_and_off_finds_nobody_and_keeps_them(void **state)
 {
 	(void)state;
@@ -114,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_is_known_in_each_spelling_until_its_time_is_over),
+		TEST(the_clock_may_be_put_back),
 		TEST(it_is_forgotten_and_off_finds_nobody_and_keeps_them),
 		TEST(beyond_the_most_the_one_refused_longest_ago_goes),
 		TEST(as_text_they_are_the_same_again_and_nonsense_is_left_out),
