@@ -21,23 +21,22 @@ enum { DEST_JOB_MAGIC = 0xde570b01 };
 struct dest_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
-	struct loop *loop, *qmgr;
+	struct order_job_asks asks;
 	struct order_args args; /* without what points into the request */
 };
 
-void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *cluster)
+void dest_job_start(struct request *r, const struct order_job_asks *asks)
 {
 	struct order_args args;
 	struct buf error = {0};
 	bool parsed = dest_args_parse(&args, r->argc, r->argv, &error);
-	bool begins = order_job_begins(r, &args, parsed, cluster, &error);
+	bool begins = order_job_begins(r, &args, parsed, asks->cluster, &error);
 	buf_fini(&error);
 	if (!begins)
 		return;
 	struct dest_job *j = mem_zalloc(sizeof *j);
 	j->magic = DEST_JOB_MAGIC;
-	j->loop = loop;
-	j->qmgr = qmgr;
+	j->asks = *asks;
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.provider = j->args.flow = j->args.for_text =
 		NULL;
@@ -46,18 +45,19 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	if (args.cluster) {
 		char *name = args.provider ? mem_printf(OF_PROVIDER "%s", args.provider)
 					   : mem_strdup(args.name);
-		struct cluster_order *o = cluster_order_new(CLUSTER_DEST, args.verb, name, loop, j);
+		struct cluster_order *o =
+			cluster_order_new(CLUSTER_DEST, args.verb, name, asks->loop, j);
 		o->until_ms = until_ms;
 		free(name);
-		loop_post(cluster, &o->note);
+		loop_post(asks->cluster, &o->note);
 		return;
 	}
-	struct dest_command *c = dest_command_new(args.verb, args.name, loop, j);
+	struct dest_command *c = dest_command_new(args.verb, args.name, asks->loop, j);
 	c->provider = mem_strdup(args.provider);
 	c->flow = mem_strdup(args.flow);
 	c->until_ms = until_ms;
 	c->domains = !order_changes(c->op) && !args.tabs;
-	loop_post(qmgr, &c->note);
+	loop_post(asks->qmgr, &c->note);
 }
 
 static struct dest_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
@@ -76,7 +76,7 @@ void dest_job_given(struct cluster_order *o)
 	struct dest_job *j = o->owner;
 	magic_check(j, DEST_JOB_MAGIC);
 	if (!o->why) {
-		loop_post(j->qmgr, &command_of(o, j->loop, j)->note);
+		loop_post(j->asks.qmgr, &command_of(o, j->asks.loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
 		magic_clear(j);
@@ -113,6 +113,12 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 	buf_fini(&out);
 }
 
+static bool is_kept(const struct dest_job *j, const struct dest_command *c)
+{
+	bool outlives = c->op == ORDER_SUSPEND || c->op == ORDER_RESUME;
+	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
+}
+
 void dest_job_answer(struct dest_command *c)
 {
 	struct dest_job *j = c->owner;
@@ -135,7 +141,7 @@ void dest_job_answer(struct dest_command *c)
 	else if (r)
 		say_found(r, j, c);
 	if (r)
-		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
+		control_finish(r, missing || !is_kept(j, c) ? STATUS_REFUSED : STATUS_DONE);
 	magic_clear(j);
 	free(j);
 	dest_command_free(&c);

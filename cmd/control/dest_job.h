@@ -14,8 +14,10 @@
 #include "cluster/cluster.h"
 #include "qmgr/dest_command.h"
 
-void dest_job_start(struct request *, struct loop *, struct loop *qmgr, struct loop *cluster);
-/* The words of the request are "dest" and the rest. cluster is NULL where this node is alone. */
+struct order_job_asks;
+
+void dest_job_start(struct request *, const struct order_job_asks *);
+/* The words of the request are "dest" and the rest. */
 
 void dest_job_given(struct cluster_order *); /* all nodes have it, this one is next; or why not */
 

@@ -19,7 +19,7 @@ enum { FLOW_JOB_MAGIC = 0xf10e0b01 };
 struct flow_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
-	struct loop *loop, *qmgr, *cluster;
+	struct order_job_asks asks;
 	struct order_args args;	     /* without what points into the request */
 	char *name;		     /* of an inquiry; or NULL */
 	struct cluster_asked *asked; /* by a node, and not by a client; or NULL */
@@ -36,24 +36,22 @@ static void ask_nodes(struct flow_job *j, const char *name)
 {
 	char *question = flow_args_question(name);
 	j->name = mem_strdup(name);
-	loop_post(j->cluster, &cluster_inquiry_new(question, j->loop, j)->note);
+	loop_post(j->asks.cluster, &cluster_inquiry_new(question, j->asks.loop, j)->note);
 	free(question);
 }
 
-void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *cluster)
+void flow_job_start(struct request *r, const struct order_job_asks *asks)
 {
 	struct order_args args;
 	struct buf error = {0};
 	bool parsed = flow_args_parse(&args, r->argc, r->argv, &error);
-	bool begins = order_job_begins(r, &args, parsed, cluster, &error);
+	bool begins = order_job_begins(r, &args, parsed, asks->cluster, &error);
 	buf_fini(&error);
 	if (!begins)
 		return;
 	struct flow_job *j = mem_zalloc(sizeof *j);
 	j->magic = FLOW_JOB_MAGIC;
-	j->loop = loop;
-	j->qmgr = qmgr;
-	j->cluster = cluster;
+	j->asks = *asks;
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.for_text = NULL;
 	control_lend(r, &j->request);
@@ -64,14 +62,14 @@ void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
 		struct cluster_order *o =
-			cluster_order_new(CLUSTER_FLOW, args.verb, args.name, loop, j);
+			cluster_order_new(CLUSTER_FLOW, args.verb, args.name, asks->loop, j);
 		o->until_ms = until_ms;
-		loop_post(cluster, &o->note);
+		loop_post(asks->cluster, &o->note);
 		return;
 	}
-	struct flow_command *c = flow_command_new(args.verb, args.name, loop, j);
+	struct flow_command *c = flow_command_new(args.verb, args.name, asks->loop, j);
 	c->until_ms = until_ms;
-	loop_post(qmgr, &c->note);
+	loop_post(asks->qmgr, &c->note);
 }
 
 static struct flow_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
@@ -86,7 +84,7 @@ void flow_job_given(struct cluster_order *o)
 	struct flow_job *j = o->owner;
 	magic_check(j, FLOW_JOB_MAGIC);
 	if (!o->why) {
-		loop_post(j->qmgr, &command_of(o, j->loop, j)->note);
+		loop_post(j->asks.qmgr, &command_of(o, j->asks.loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
 		end_job(j);
@@ -117,10 +115,16 @@ static void say_answer(const struct flow_job *j, struct flow_command *c)
 	buf_fini(&out);
 }
 
+static bool is_kept(const struct flow_job *j, const struct flow_command *c)
+{
+	bool outlives = c->op == ORDER_SUSPEND || c->op == ORDER_RESUME;
+	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
+}
+
 static void tell_node(struct flow_job *j, struct flow_command *c)
 {
 	flow_tell(&j->asked->text, c, CLUSTER_TEXT_MAX);
-	loop_post(j->cluster, &j->asked->note);
+	loop_post(j->asks.cluster, &j->asked->note);
 	end_job(j);
 	flow_command_free(&c);
 }
@@ -145,7 +149,8 @@ void flow_job_answer(struct flow_command *c)
 	else if (j->request)
 		say_answer(j, c);
 	if (j->request)
-		control_finish(j->request, missing ? STATUS_REFUSED : STATUS_DONE);
+		control_finish(j->request,
+			       missing || !is_kept(j, c) ? STATUS_REFUSED : STATUS_DONE);
 	end_job(j);
 	flow_command_free(&c);
 }
@@ -162,7 +167,7 @@ void flow_job_asked(struct cluster_asked *a, struct loop *loop, struct loop *qmg
 	}
 	struct flow_job *j = mem_zalloc(sizeof *j);
 	j->magic = FLOW_JOB_MAGIC;
-	j->cluster = cluster;
+	j->asks.cluster = cluster;
 	j->asked = a;
 	loop_post(qmgr, &flow_command_new(ORDER_LIST, name, loop, j)->note);
 }

@@ -16,8 +16,10 @@
 #include "cluster/cluster.h"
 #include "qmgr/flow_command.h"
 
-void flow_job_start(struct request *, struct loop *, struct loop *qmgr, struct loop *cluster);
-/* The words of the request are "flow" and the rest. cluster is NULL where this node is alone. */
+struct order_job_asks;
+
+void flow_job_start(struct request *, const struct order_job_asks *);
+/* The words of the request are "flow" and the rest. */
 
 void flow_job_given(struct cluster_order *); /* all nodes have it, this one is next; or why not */
 

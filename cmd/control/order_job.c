@@ -22,6 +22,15 @@ bool order_job_begins(struct request *r, const struct order_args *args, bool par
 	return true;
 }
 
+/* As of an order on the queue while its disk fails. */
+bool order_job_is_kept(struct request *r, const char *unkept)
+{
+	if (unkept)
+		control_complain(r, "sluice: the folder of the queue takes no file now: a restart "
+				    "before it does would undo this\n");
+	return !unkept;
+}
+
 void order_job_nothing_done(struct request *r, const char *why)
 {
 	if (!r)

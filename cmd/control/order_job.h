@@ -1,4 +1,4 @@
-/* order_job.h - what jobs of `dest` and `user` begin with, and what comes of an order for all nodes.
+/* order_job.h - what jobs of `dest`, `flow`, `suppress` and `user` begin with, and what comes of an order for all nodes.
  *
  * OWNERSHIP  The request stays the control socket's; what is refused is finished here.
  * THREAD     Main.
@@ -18,6 +18,15 @@ enum control_asker { CONTROL_ASKS_EXPLAIN = 1, CONTROL_ASKS_USER };
 bool order_job_begins(struct request *, const struct order_args *, bool parsed,
 		      const struct loop *cluster, struct buf *error);
 /* False: it was refused, for what error says or since there are no other nodes. cluster: NULL then. */
+
+/* Whom a job asks, and where the answers come to. cluster is NULL where this node is alone. */
+struct order_job_asks {
+	struct loop *loop, *qmgr, *cluster;
+	char *const *unkept; /* not NULL: what was ordered could not be written to its file yet */
+};
+
+bool order_job_is_kept(struct request *, const char *unkept);
+/* Of an order that outlives a restart, before it is finished. False: it is done, and the client was told that it may be undone. */
 
 void order_job_nothing_done(struct request *, const char *why); /* NULL: the client has gone */
 

@@ -5,6 +5,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/text/suppress_print.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@ enum { SUPPRESS_JOB_MAGIC = 0x5bb20b01 };
 struct suppress_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
+	char *const *unkept;
 	bool json;
 };
 
@@ -41,7 +43,7 @@ static bool is_address(const char *text, enum suppress_order op)
 	return good;
 }
 
-void suppress_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
+void suppress_job_start(struct request *r, const struct order_job_asks *asks)
 {
 	enum suppress_order op = SUPPRESS_LIST;
 	bool json = r->argc == 4 && strcmp(r->argv[3], "--json") == 0;
@@ -54,12 +56,15 @@ void suppress_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	}
 	struct suppress_job *j = mem_zalloc(sizeof *j);
 	j->magic = SUPPRESS_JOB_MAGIC;
+	j->unkept = asks->unkept;
 	j->json = json;
 	control_lend(r, &j->request);
-	loop_post(qmgr, &suppress_command_new(op, all ? NULL : r->argv[2], loop, j)->note);
+	loop_post(asks->qmgr,
+		  &suppress_command_new(op, all ? NULL : r->argv[2], asks->loop, j)->note);
 }
 
-static int say_answer(struct request *r, const struct suppress_command *c, bool json)
+static int say_answer(struct request *r, const struct suppress_command *c,
+		      const struct suppress_job *j)
 {
 	struct buf out = {0};
 	if (c->off) {
@@ -70,12 +75,13 @@ static int say_answer(struct request *r, const struct suppress_command *c, bool 
 		control_complain(r, "sluice: %s: not suppressed\n", c->address);
 		return STATUS_REFUSED;
 	}
-	(json			  ? suppress_print_json
+	(j->json		  ? suppress_print_json
 	 : c->op == SUPPRESS_LIST ? suppress_print_list
 				  : suppress_print_done)(&out, c);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
-	return STATUS_DONE;
+	bool kept = c->op == SUPPRESS_LIST || order_job_is_kept(r, *j->unkept);
+	return kept ? STATUS_DONE : STATUS_REFUSED;
 }
 
 void suppress_job_answer(struct suppress_command *c)
@@ -83,7 +89,7 @@ void suppress_job_answer(struct suppress_command *c)
 	struct suppress_job *j = c->owner;
 	magic_check(j, SUPPRESS_JOB_MAGIC);
 	if (j->request)
-		control_finish(j->request, say_answer(j->request, c, j->json));
+		control_finish(j->request, say_answer(j->request, c, j));
 	magic_clear(j);
 	free(j);
 	suppress_command_free(&c);

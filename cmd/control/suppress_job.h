@@ -12,7 +12,9 @@
 #include "cmd/control/control.h"
 #include "qmgr/suppress_command.h"
 
-void suppress_job_start(struct request *, struct loop *, struct loop *qmgr);
+struct order_job_asks;
+
+void suppress_job_start(struct request *, const struct order_job_asks *);
 /* The words of the request are "suppress", the order, an address, "@domain" or "", and perhaps "--json". */
 
 void suppress_job_answer(struct suppress_command *);

@@ -96,14 +96,10 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 	buf_fini(&out);
 }
 
-/* As of an order on the queue while its disk fails. */
 static bool is_kept(const struct user_job *j, const struct limiter_order *o)
 {
-	if ((o->op != ORDER_SUSPEND && o->op != ORDER_RESUME) || !*j->asks.unkept)
-		return true;
-	control_complain(j->request, "sluice: the folder of the queue takes no file now: a restart "
-				     "before it does would undo this\n");
-	return false;
+	bool outlives = o->op == ORDER_SUSPEND || o->op == ORDER_RESUME;
+	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
 }
 
 static void finish_job(struct user_job *j, struct limiter_order *o)

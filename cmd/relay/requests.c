@@ -88,9 +88,16 @@ static struct loop *cluster_of(const struct server *s)
 	return s->cluster ? cluster_loop(s->cluster) : NULL;
 }
 
+static struct order_job_asks asks_of_orders(const struct server *s, enum kept_which which)
+{
+	return (struct order_job_asks){s->loop, qmgr_loop(s->qmgr), cluster_of(s),
+				       &s->kept[which].text};
+}
+
 static void handle_dest(struct server *s, struct request *r)
 {
-	dest_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
+	const struct order_job_asks asks = asks_of_orders(s, KEPT_HOSTS);
+	dest_job_start(r, &asks);
 }
 
 static void handle_user(struct server *s, struct request *r)
@@ -102,7 +109,8 @@ static void handle_user(struct server *s, struct request *r)
 
 static void handle_flow(struct server *s, struct request *r)
 {
-	flow_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
+	const struct order_job_asks asks = asks_of_orders(s, KEPT_HOSTS);
+	flow_job_start(r, &asks);
 }
 
 static void handle_verify(struct server *s, struct request *r)
@@ -112,7 +120,8 @@ static void handle_verify(struct server *s, struct request *r)
 
 static void handle_suppress(struct server *s, struct request *r)
 {
-	suppress_job_start(r, s->loop, qmgr_loop(s->qmgr));
+	const struct order_job_asks asks = asks_of_orders(s, KEPT_SUPPRESSED);
+	suppress_job_start(r, &asks);
 }
 
 static void handle_shape(struct server *s, struct request *r)

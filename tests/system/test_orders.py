@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import threading
 import time
@@ -247,3 +248,37 @@ def test_an_order_says_with_json_what_it_has_done(relay, command, what, name):
         assert ordered("suspend", name, "--for", "1h")["until"] > time.time()
     done = relay.command(command, "resume", "nobody.test", "--json")
     assert (done.returncode, done.stdout) == (REFUSED, "")
+
+
+@pytest.mark.parametrize(
+    "file, order, listing, name",
+    [
+        ("destdb", ("dest", "suspend", "later.test"), ("dest", "list"), "later.test"),
+        ("destdb", ("flow", "suspend", "shop.test"), ("flow", "list"), "shop.test"),
+        ("suppressed", ("suppress", "add", "dead@later.test"), ("suppress", "list"), "dead@later.test"),
+        ("suspended", ("user", "suspend", "ann"), ("user", "list"), "ann"),
+    ],
+    ids=["dest", "flow", "suppress", "user"],
+)
+def test_an_order_that_no_file_has_yet_says_so(lab, file, order, listing, name):
+    """A restart undoes it; the relay goes on trying until the file takes it."""
+    config = Config()
+    config.settings["suppress"] = "1d"
+    relay = lab.relay(config)
+    in_its_way = pathlib.Path(relay.spool, f"{file}.new")
+    in_its_way.mkdir()
+    done = relay.command(*order)
+    assert done.returncode == REFUSED and name in done.stdout, done
+    assert "takes no file now: a restart before it does would undo this" in done.stderr
+    assert name in relay.command(*listing).stdout
+    in_its_way.rmdir()
+    wait_until(lambda: name in _kept(relay, file), 60, "the file")
+    assert relay.command(*order).returncode == DONE
+    relay.kill()
+    relay.start()
+    assert name in relay.command(*listing).stdout
+
+
+def _kept(relay, file):
+    path = pathlib.Path(relay.spool, file)
+    return path.read_text("utf-8") if path.exists() else ""
