@@ -114,6 +114,14 @@ static void look_again(struct message *m, int64_t left_ms)
 	loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms < LOOK_MS ? left_ms : LOOK_MS);
 }
 
+static void let_go(struct qmgr *q, struct message *m, bool keep)
+{
+	m->work.cancelled = true;
+	m->kept = keep;
+	message_drop_waiting(m);
+	message_check(q, m);
+}
+
 /* A message is in memory for as long as it waits for its turn: that may be longer than it has. */
 static void end_now(void *owner)
 {
@@ -128,7 +136,7 @@ static void end_now(void *owner)
 		return;
 	}
 	m->interrupted = true;
-	message_cancel(q, m->work.id, true);
+	let_go(q, m, true);
 	q->db.thread.settle(q->db.thread.context);
 }
 
@@ -232,8 +240,6 @@ void message_cancel(struct qmgr *q, uint64_t id, bool keep)
 	HASH_FIND(hh, q->messages, &id, sizeof id, m);
 	if (!m)
 		return; /* its release is on the way */
-	m->work.cancelled = true;
-	m->kept = keep;
-	message_drop_waiting(m);
-	message_check(q, m);
+	m->wanted = keep;
+	let_go(q, m, keep);
 }

@@ -30,6 +30,7 @@ struct message {
 	bool alike;	   /* its memory is like that of most: qmgr->alike */
 	int64_t taken_ms;  /* wall clock: when the scheduler got it */
 	bool kept;	   /* cancelled: back in the queue, not gone */
+	bool wanted;	   /* the operator wants it back: on hold, or to be tried anew */
 	bool stopped;	   /* its flow was suspended: flow_mail.h */
 	bool reporting;	   /* a report is being stored, or waits for its turn */
 	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */

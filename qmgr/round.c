@@ -133,7 +133,7 @@ static void give_up_rest(struct message *m, const char *dsn, const char *why)
 static bool is_to_hold(const struct message *m, const struct retry_terms *terms, int64_t now_ms)
 {
 	const struct envelope *e = m->work.envelope;
-	return e->archive && !e->returned && envelope_open(e) > 0 &&
+	return e->archive && !e->returned && !m->wanted && envelope_open(e) > 0 &&
 	       retry_expired(terms, e, now_ms);
 }
 
@@ -374,11 +374,29 @@ static void send_report(struct qmgr *q, struct message *m, const char *to)
 	owe_again(q, m, wait_ms);
 }
 
+/* What the operator has ordered comes first: on hold it is kept however old it is, and its next round judges what is to be
+ * tried anew. */
+static void judge_age(struct message *m, const struct retry_terms *terms, int64_t now_ms)
+{
+	const struct envelope *e = m->work.envelope;
+	const enum retry_end end = retry_ended(terms, e, now_ms);
+	const bool expired = retry_expired(terms, e, now_ms);
+	if (m->wanted && (end != RETRY_GOES_ON || expired))
+		return;
+	if (end == RETRY_BY)
+		give_up_rest(m, "5.4.7", "not delivered by the time that its sender has set");
+	else if (end == RETRY_LIFETIME)
+		give_up_rest(m, "5.4.7", "the lifetime of its flow has passed");
+	else if (expired)
+		give_up_rest(m, "4.4.7", "delivery time expired");
+	else if (retry_warning_due(terms, e, now_ms))
+		owe_warnings(m);
+}
+
 void message_end_round(struct qmgr *q, struct message *m)
 {
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, m->work.envelope);
 	int64_t now_ms = clock_wall_ms();
-	enum retry_end end = retry_ended(&terms, m->work.envelope, now_ms);
 	if (m->work.cancelled && !m->kept) {
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
@@ -394,14 +412,8 @@ void message_end_round(struct qmgr *q, struct message *m)
 		put_off_untried(m);
 	if (m->work.envelope->returned)
 		give_up_rest(m, "5.0.0", "returned by the postmaster");
-	else if (end == RETRY_BY)
-		give_up_rest(m, "5.4.7", "not delivered by the time that its sender has set");
-	else if (end == RETRY_LIFETIME)
-		give_up_rest(m, "5.4.7", "the lifetime of its flow has passed");
-	else if (retry_expired(&terms, m->work.envelope, now_ms))
-		give_up_rest(m, "4.4.7", "delivery time expired");
-	else if (retry_warning_due(&terms, m->work.envelope, now_ms))
-		owe_warnings(m);
+	else
+		judge_age(m, &terms, now_ms);
 
 	const char *to = report_to(q, m);
 	if (!owes_report(m)) {

@@ -109,6 +109,20 @@ static void what_is_taken_up_at_its_end_has_time_for_one_more_attempt(void **sta
 	is_given_up(2, "4.4.7");
 }
 
+/* On hold it would be kept, however old it is. */
+static void what_the_operator_wants_back_is_not_returned_on_the_way(void **state)
+{
+	(void)state;
+	send_first("queue { maximal_queue_lifetime = 3h maximal_backoff_time = 1h }");
+	arrive(aged(2, 3 * HOUR));
+	pass_time(HOUR / 2);
+	want_back(2);
+	struct envelope *e = is_kept(2);
+	assert_null(e->rcpt[0].last);
+	assert_int_equal(told.n, 0);
+	envelope_free(&e);
+}
+
 /* No host has said so, nor was that an attempt. */
 static void what_is_given_up_cites_the_last_attempt_and_keeps_its_time(void **state)
 {
@@ -234,6 +248,7 @@ int main(void)
 		TEST(where_the_sender_cannot_be_told_it_waits_on_all_the_same),
 		TEST(at_the_end_of_its_lifetime_it_is_returned),
 		TEST(what_is_taken_up_at_its_end_has_time_for_one_more_attempt),
+		TEST(what_the_operator_wants_back_is_not_returned_on_the_way),
 		TEST(what_is_given_up_cites_the_last_attempt_and_keeps_its_time),
 		TEST(a_lifetime_of_none_is_over_after_the_first_attempt_whenever_that_is),
 		TEST(what_is_under_way_is_tried_again_at_its_own_time),

@@ -251,13 +251,25 @@ static inline void send_mail(uint64_t id, const char *to)
 	arrive(mail(id, "sender@here.test", to));
 }
 
-static inline void cancel(uint64_t id)
+static inline void send_cancel(uint64_t id, bool keep)
 {
 	struct spool_cancel *c = mem_zalloc(sizeof *c);
 	c->note.type = SPOOL_CANCEL;
 	c->id = id;
+	c->keep = keep;
 	post(&c->note);
 	settle();
+}
+
+static inline void cancel(uint64_t id)
+{
+	send_cancel(id, false);
+}
+
+/* The operator wants it back in the queue, on hold or to be tried anew. */
+static inline void want_back(uint64_t id)
+{
+	send_cancel(id, true);
 }
 
 static inline struct resolve *take_question(const char *name)
