@@ -11,11 +11,23 @@
 #include <string.h>
 #include <strings.h>
 
+enum {
+	MEANT_MOST = 100
+}; /* rows of which it is said what they may mean: all relays are compared for each */
+
+/* A relay of a route or transport. */
+struct relay {
+	struct conf_relay is;
+	char *text; /* as it is written, without its weight */
+	int place;  /* among all */
+};
+
 struct hops {
 	const struct conf *conf;
 	struct route_table *routes;
-	struct conf_list
-		relay;	  /* of all routes and transports, as they are written, without weights */
+	struct relay *relay; /* by host; each once */
+	int nrelay;
+	int told;	  /* rows */
 	const char *of;	  /* "credentials", "tls_policy" */
 	const char *lost; /* what mail goes without, then */
 	void (*tell)(void *context, int line, const char *text);
@@ -25,9 +37,23 @@ struct hops {
 static void add_relay(struct hops *h, const char *item)
 {
 	const char *weight = strrchr(item, '=');
-	char *bare = weight ? mem_strndup(item, (size_t)(weight - item)) : mem_strdup(item);
-	conf_list_add(&h->relay, bare);
-	free(bare);
+	struct relay r = {.text = weight ? mem_strndup(item, (size_t)(weight - item))
+					 : mem_strdup(item),
+			  .place = h->nrelay};
+	if (!conf_relay_read(r.text, &r.is)) {
+		free(r.text);
+		return;
+	}
+	if ((h->nrelay & (h->nrelay - 1)) == 0) /* it doubles */
+		h->relay = mem_realloc(h->relay,
+				       (size_t)(h->nrelay ? h->nrelay * 2 : 1) * sizeof *h->relay);
+	h->relay[h->nrelay++] = r;
+}
+
+static void free_relay(struct relay *r)
+{
+	free(r->is.host);
+	free(r->text);
 }
 
 static void add_relays(struct hops *h, const struct conf_list *l)
@@ -47,6 +73,35 @@ static void add_row(void *context, const char *key, const char *value)
 	buf_fini(&why);
 }
 
+static int compare_relays(const struct relay *x, const struct relay *y)
+{
+	int hosts = strcasecmp(x->is.host, y->is.host);
+	int ports = (x->is.port > y->is.port) - (x->is.port < y->is.port);
+	return hosts ? hosts : ports ? ports : x->is.bracketed - y->is.bracketed;
+}
+
+static int by_host(const void *a, const void *b)
+{
+	const struct relay *x = a, *y = b;
+	int order = compare_relays(x, y);
+	return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Many a route has the same one. */
+static void sort_relays(struct hops *h)
+{
+	int n = 0;
+	if (h->nrelay > 0)
+		qsort(h->relay, (size_t)h->nrelay, sizeof *h->relay, by_host);
+	for (int i = 0; i < h->nrelay; i++) {
+		if (n > 0 && compare_relays(&h->relay[n - 1], &h->relay[i]) == 0)
+			free_relay(&h->relay[i]);
+		else
+			h->relay[n++] = h->relay[i];
+	}
+	h->nrelay = n;
+}
+
 static void add_all(struct hops *h)
 {
 	const struct conf *conf = h->conf;
@@ -56,6 +111,7 @@ static void add_all(struct hops *h)
 		add_relays(h, &conf->transport[i].fallback_relay);
 	tables_each(conf->tables, TABLE_ROUTES, add_row, h);
 	tables_each(conf->tables, TABLE_SENDER_ROUTES, add_row, h);
+	sort_relays(h);
 }
 
 /* Does a row with this key hold for mail to that relay? Its port counts where the row has one, its brackets likewise. */
@@ -65,26 +121,44 @@ static bool fits_relay(const struct conf_relay *key, const struct conf_relay *re
 	       (key->port == 0 || (key->port == relay->port && key->bracketed == relay->bracketed));
 }
 
-static bool may_mean(const struct conf_relay *key, const struct conf_relay *relay)
+/* The first of this host or, where there is none, of the next one. */
+static int first_of_host(const struct hops *h, const char *host)
 {
-	return strcasecmp(key->host, relay->host) == 0 || near_is(key->host, relay->host);
+	int low = 0, high = h->nrelay;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (strcasecmp(h->relay[middle].is.host, host) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-/* The relay that it fits, or else one that may be meant. */
-static const char *find_relay(const struct hops *h, const struct conf_relay *key, bool *fits)
+static bool fits_any(const struct hops *h, const struct conf_relay *key)
 {
-	const char *meant = NULL;
-	*fits = false;
-	for (int i = 0; i < h->relay.n && !*fits; i++) {
-		struct conf_relay relay;
-		if (!conf_relay_read(h->relay.item[i], &relay))
-			continue;
-		*fits = fits_relay(key, &relay);
-		if (*fits || (!meant && may_mean(key, &relay)))
-			meant = h->relay.item[i];
-		free(relay.host);
+	bool fits = false;
+	for (int i = first_of_host(h, key->host); i < h->nrelay && !fits; i++) {
+		if (strcasecmp(h->relay[i].is.host, key->host) != 0)
+			break;
+		fits = fits_relay(key, &h->relay[i].is);
 	}
-	return meant;
+	return fits;
+}
+
+/* One of this host; else the first of those that were written nearly so. NULL: none is like it. */
+static const char *find_meant(const struct hops *h, const struct conf_relay *key)
+{
+	const struct relay *meant = NULL;
+	int same = first_of_host(h, key->host);
+	if (same < h->nrelay && strcasecmp(h->relay[same].is.host, key->host) == 0)
+		return h->relay[same].text;
+	for (int i = 0; i < h->nrelay && h->told < MEANT_MOST; i++) {
+		const struct relay *r = &h->relay[i];
+		if ((!meant || r->place < meant->place) && near_is(key->host, r->is.host))
+			meant = r;
+	}
+	return meant ? meant->text : NULL;
 }
 
 /* Mail for a domain goes to its own hosts, or to a relay. */
@@ -96,28 +170,29 @@ static const char *relay_of_domain(const struct hops *h, const char *domain)
 	return r->action == ROUTE_DELIVER && r->relay->n > 0 ? r->relay->item[0] : NULL;
 }
 
-static void tell_unused(const struct hops *h, const char *key, const char *meant)
+static void tell_unused(struct hops *h, const char *key, const char *meant)
 {
 	char *text = mem_printf("%s of %s: no mail has this next hop, and none goes with %s%s%s%s",
 				h->of, key, h->lost, meant ? "; did you mean " : "",
 				meant ? meant : "", meant ? "?" : "");
 	h->tell(h->context, 0, text);
+	h->told++;
 	free(text);
 }
 
 static void look_at_row(void *context, const char *key, const char *value)
 {
-	const struct hops *h = context;
+	struct hops *h = context;
 	struct conf_relay r;
-	bool fits;
 	(void)value;
 	char *hop = mem_strndup(key, strcspn(key, " "));
 	if (*hop != '.' && strcmp(hop, "*") != 0 && conf_relay_read(hop, &r)) {
-		const char *meant = find_relay(h, &r, &fits);
 		bool domain = !r.bracketed && r.port == 0 && strchr(r.host, '/') == NULL;
 		const char *relay = domain ? relay_of_domain(h, r.host) : NULL;
-		if (!fits && (!domain || relay))
+		if (!fits_any(h, &r) && (!domain || relay)) {
+			const char *meant = find_meant(h, &r);
 			tell_unused(h, hop, meant ? meant : relay);
+		}
 		free(r.host);
 	}
 	free(hop);
@@ -182,6 +257,8 @@ void check_hops(const struct conf *conf, void (*tell)(void *context, int line, c
 	for (int i = 0; i < conf->archive.to.n; i++)
 		look_at_archive(&h, conf->archive.to.item[i]);
 	tables_each(conf->tables, TABLE_ARCHIVE, look_at_archived, &h);
-	conf_list_free(&h.relay);
+	for (int i = 0; i < h.nrelay; i++)
+		free_relay(&h.relay[i]);
+	free(h.relay);
 	route_table_free(&h.routes);
 }

@@ -25,10 +25,10 @@ SUBCOMMANDS = "serve check config sendmail queue shape explain stats reload stop
 LATER = Rule("end", "450 4.2.1 come again")
 
 
-def run(*words, **options):
+def run(*words, timeout=60, **options):
     """Run the program without any relay."""
     return subprocess.run(
-        [binary(), *words], capture_output=True, text=True, timeout=60, check=False, **options
+        [binary(), *words], capture_output=True, text=True, timeout=timeout, check=False, **options
     )
 
 
@@ -169,6 +169,24 @@ def test_check_tells_all_faults_and_what_was_meant(tmp_path, text, faults):
     assert done.returncode == REFUSED
     said = done.stderr.splitlines()
     assert [line for line in said if "no such option" in line or "already" in line or "empty" in line] == [f"{path}:{fault}" for fault in faults]
+
+
+def test_check_looks_at_many_logins_and_routes_within_the_time_of_a_start(tmp_path):
+    """Each login was compared with all next hops, for minutes; a start by systemd, which checks first, was given up after 90 s."""
+    routes, logins, secret = tmp_path / "routes", tmp_path / "logins", tmp_path / "secret"
+    secret.write_text("secret\n", encoding="utf-8")
+    secret.chmod(0o600)
+    routes.write_text("".join(f"d{i}.test relay=[mx{i}.test]:25\n" for i in range(40000)) + "x.test relay=[relay.provider.example]:25\n", encoding="utf-8")
+    hops = [f"[mx{i * 9}.test]:25" for i in range(4000)] + ["[relay.provider.exmaple]:25", "[mx12.test]:587", "[elsewhere.example]:25"]
+    logins.write_text("".join(f"{hop} ann password:{secret}\n" for hop in hops), encoding="utf-8")
+    path = tmp_path / "sluice.conf"
+    path.write_text(f'spool = "{tmp_path}/spool"\nroutes = {{"{routes}"}}\ncredentials = {{"{logins}"}}\n', encoding="utf-8")
+    done = run("check", "-c", str(path), timeout=10)
+    assert done.returncode == DONE
+    said = [line.partition("credentials of ")[2] for line in done.stderr.splitlines() if "no mail has this next hop" in line]
+    unused = "no mail has this next hop, and none goes with this login"
+    assert sorted(said) == [f"[elsewhere.example]:25: {unused}", f"[mx12.test]:587: {unused}; did you mean [mx12.test]:25?",
+                            f"[relay.provider.exmaple]:25: {unused}; did you mean [relay.provider.example]:25?"]
 
 
 def test_a_missing_configuration_is_a_fault(tmp_path):
