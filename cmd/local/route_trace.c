@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ANSWER_MS = 60000 };
 
@@ -163,13 +164,96 @@ struct route_trace *route_trace_new(struct conf *conf, const char *sender, const
 	return t;
 }
 
-static const struct conf_route *route_that_has(const struct conf *c, const char *hop)
+/* A next hop that is asked about, and the route of the first that has it. */
+struct seeking {
+	const struct conf *conf;
+	struct conf_relay hop;
+	enum table_role role; /* of the rows that are looked at */
+	struct route route;   /* by: NULL until it is found */
+};
+
+/* However it is spelt, and whatever weight it has. */
+static bool has_hop(const struct conf_list *relays, const struct conf_relay *hop)
 {
-	for (int i = 0; i < c->nroute; i++)
-		for (int k = 0; k < c->route[i].relay.n; k++)
-			if (strcmp(c->route[i].relay.item[k], hop) == 0)
-				return &c->route[i];
-	return NULL;
+	bool has = false;
+	for (int i = 0; i < relays->n && !has; i++) {
+		struct conf_relay r;
+		if (!conf_relay_read(relays->item[i], &r))
+			continue;
+		has = strcasecmp(r.host, hop->host) == 0 && r.port == hop->port &&
+		      r.bracketed == hop->bracketed;
+		free(r.host);
+	}
+	return has;
+}
+
+static void seek_in_sections(struct seeking *s)
+{
+	for (int i = 0; i < s->conf->nroute && !s->route.by; i++) {
+		const struct conf_route *section = &s->conf->route[i];
+		if (has_hop(&section->relay, &s->hop))
+			s->route = (struct route){.by = section->by,
+						  .tls = *section->tls ? section->tls : NULL,
+						  .setting = "route",
+						  .origin = {s->conf->file, section->line}};
+	}
+}
+
+static const struct conf_transport *transport_of(const struct conf *c, const char *title)
+{
+	for (int i = 0; title && i < c->ntransport; i++)
+		if (strcmp(c->transport[i].title, title) == 0)
+			return &c->transport[i];
+	return &c->transport[0];
+}
+
+static void look_at_row(void *context, const char *key, const char *value)
+{
+	struct seeking *s = context;
+	struct route_value v;
+	struct buf why = {0};
+	if (s->route.by)
+		return;
+	if (!route_value_parse(value, &v, &why) && has_hop(&v.relay, &s->hop)) {
+		s->route = (struct route){.by = transport_of(s->conf, v.transport),
+					  .setting = tables_setting(s->role)};
+		free(tables_get(s->conf->tables, s->role, key, &s->route.origin));
+	}
+	route_value_fini(&v);
+	buf_fini(&why);
+}
+
+static void seek_in_tables(struct seeking *s)
+{
+	static const enum table_role roles[] = {TABLE_ROUTES, TABLE_SENDER_ROUTES};
+	for (size_t i = 0; i < sizeof roles / sizeof *roles && !s->route.by; i++) {
+		s->role = roles[i];
+		tables_each(s->conf->tables, s->role, look_at_row, s);
+	}
+}
+
+static void seek_in_transports(struct seeking *s)
+{
+	for (int i = 0; i < s->conf->ntransport && !s->route.by; i++) {
+		const struct conf_transport *t = &s->conf->transport[i];
+		if (has_hop(&t->fallback_relay, &s->hop))
+			s->route = (struct route){.by = t,
+						  .setting = "transport",
+						  .origin = {s->conf->file, t->line}};
+	}
+}
+
+static struct route route_that_has(const struct conf *c, const struct conf_relay *hop)
+{
+	struct seeking s = {.conf = c, .hop = *hop};
+	seek_in_sections(&s);
+	if (!s.route.by && c->tables)
+		seek_in_tables(&s);
+	seek_in_transports(&s);
+	if (!s.route.by)
+		s.route = (struct route){
+			.by = &c->transport[0], .setting = "route", .origin = {c->file, 0}};
+	return s.route;
 }
 
 struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
@@ -177,21 +261,18 @@ struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
 	struct conf_relay r;
 	if (!conf_relay_read(hop, &r))
 		return NULL;
+	const struct route route = route_that_has(conf, &r);
 	free(r.host);
-	const struct conf_route *section = route_that_has(conf, hop);
 	struct route_trace *t = mem_zalloc(sizeof *t);
 	t->conf = conf_ref(conf);
 	t->refused = RESPONSE_OK;
 	t->nway = 1;
 	t->way = mem_zalloc(sizeof *t->way);
-	struct route route = {.by = section ? section->by : &conf->transport[0],
-			      .tls = section && *section->tls ? section->tls : NULL,
-			      .origin = {conf->file, section ? section->line : 0}};
 	*t->way = (struct route_way){.recipient = "",
 				     .action = ROUTE_DELIVER,
 				     .by = route.by,
 				     .named = true,
-				     .setting = "route",
+				     .setting = route.setting,
 				     .origin = route.origin};
 	find_demands(conf, t->way, &route);
 	add_hop(t, t->way, hop, false);

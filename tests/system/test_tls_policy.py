@@ -363,6 +363,21 @@ def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates,
     assert relay.command("tls").returncode == 2
 
 
+def test_sluice_tls_knows_the_transport_and_route_of_a_next_hop_however_that_is_written(lab, tmp_path):
+    """A weight, another spelling or a row of a table made it the hop of nobody: it had the default policy, and so a login was tried."""
+    rows = tmp_path / "routes"
+    rows.write_text("row.test careful relay=[127.0.0.5]:2525=2,[127.0.0.6]:2525\n", encoding="utf-8")
+    config = Config(settings={"routes": [str(rows)]},
+                    transports={"careful": {"tls": "required", "fallback_relay": ["[127.0.0.9]:2525"]}})
+    config.routes["section.test"] = {"relay": ["[127.0.0.2]:2525=3", "[Relay.Test]:2525"], "transport": "careful", "tls": "verify"}
+    relay = lab.relay(config, start=False)
+    for hop, transport, policy in [("[127.0.0.2]:2525", "careful", "verify:127.0.0.2"), ("[relay.test]:2525", "careful", "verify:relay.test,.relay.test"),
+                                   ("[RELAY.test]:2525", "careful", "verify:relay.test,.relay.test"), ("[127.0.0.5]:2525", "careful", "required"),
+                                   ("[127.0.0.9]:2525", "careful", "required"), ("[127.0.0.2]:25", "smtp", "opportunistic")]:
+        _, (told,) = _told(relay, "-n", hop)
+        assert (told["transport"], told["policy"]) == (transport, policy), hop
+
+
 def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, certificates, tmp_path):
     sink = lab.sink(tls=certificates.server_context(NAME))
     config = Config(extra=_tls(certificates), transports={
