@@ -210,10 +210,10 @@ static void json_tlsa(struct buf *to, const struct resolve_host *h)
 	json_put_end(to, ']');
 }
 
-static void json_barred(struct buf *to, const struct verdict *why)
+static void json_barred(struct buf *to, const char *why)
 {
 	json_put_text(to, "outcome", "deferred");
-	json_put_text(to, "reason", why->text);
+	json_put_text(to, "reason", why);
 }
 
 static void json_probe(struct buf *to, const struct tls_probe *p)
@@ -262,7 +262,9 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 	if (t->sts && t->sts->policy && t->host)
 		json_put_flag(to, "mta_sts_match", sts_policy_has(t->sts->policy, t->host->name));
 	if (t->barred)
-		json_barred(to, t->barred);
+		json_barred(to, t->barred->text);
+	else if (t->host && tls_print_left_out(t))
+		json_barred(to, "it is not in the MTA-STS policy");
 	else if (t->probe)
 		json_probe(to, t->probe);
 	json_put_line(to);

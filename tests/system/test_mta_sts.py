@@ -120,6 +120,9 @@ def _tell(world):
     assert re.search(r"fetched 20.*, ends 20.*in 24 h|23 h", told.stdout)
     assert re.search(r"mx2.stray.test.*not in the MTA-STS policy\n +it would get no message", told.stdout)
     assert re.search(r"mx.stray.test.*, in the MTA-STS policy(.*\n)+.*sent under TLS, to whom", told.stdout)
+    told = [json.loads(line) for line in world.relay.command("tls", "--json", "stray.test").stdout.splitlines()]
+    outcomes = {line["host"]: (line["outcome"], line["reason"]) for line in told}
+    assert outcomes["mx2.stray.test"] == ("deferred", "it is not in the MTA-STS policy") and outcomes["mx.stray.test"][0] == "sent"
     told = world.relay.command("tls", "--json", "bad.test")
     line = json.loads(told.stdout)
     assert told.returncode == 1 and line["mta_sts"]["mode"] == "enforce" and line["mta_sts"]["mx"] == ["*.bad.test"]
