@@ -374,7 +374,7 @@ static void send_report(struct qmgr *q, struct message *m, const char *to)
 	owe_again(q, m, wait_ms);
 }
 
-/* What the operator has ordered comes first: on hold it is kept however old it is, and its next round judges what is to be
+/* The operator's order comes first: on hold a message is kept however old it is, and its next round judges what is to be
  * tried anew. */
 static void judge_age(struct message *m, const struct retry_terms *terms, int64_t now_ms)
 {

@@ -98,7 +98,7 @@ bool suppressed_forget(struct suppressed *s, const char *address)
 	return one;
 }
 
-/* What is further ahead than it is kept was noted by a clock that was wrong, and would stay for as long. */
+/* A time further ahead than one is kept was noted by a clock that was wrong, and would stay for as long. */
 static bool is_over(const struct suppressed_one *one, int64_t now_ms, int64_t keep_ms)
 {
 	return now_ms - one->last_ms >= keep_ms || one->last_ms - now_ms > keep_ms;

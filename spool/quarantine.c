@@ -27,7 +27,7 @@ static bool write_range(int fd, const struct segment *g, uint64_t from, uint64_t
 	return ok && disk_datasync(fd) == 0;
 }
 
-/* It has its name when it is whole: whoever finds that relies on it. */
+/* A copy has its name when it is whole: whoever finds that relies on it. */
 static bool copy_range(const struct spool *s, const char *name, const struct segment *g,
 		       uint64_t from, uint64_t to)
 {

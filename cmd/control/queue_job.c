@@ -64,7 +64,7 @@ static void not_moved(struct queue_job *j, const char *id, enum spool_unmoved wh
 	j->status = STATUS_REFUSED;
 }
 
-/* It is there, and what becomes of it is seen when it is due. */
+/* The message is there, and what becomes of it is seen when it is due. */
 static void not_readable(struct queue_job *j, uint64_t id, int error)
 {
 	char text[IDENT_TEXT];
