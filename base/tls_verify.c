@@ -20,8 +20,27 @@ enum { DEPTH_MAX = 9, NAMES_SHOWN = 5, DIGEST_SIZE = 32 };
 
 struct tls_authorities {
 	X509_STORE *store;
-	int n;
+	int n, unread;
 };
+
+static bool is_end_of_file(void)
+{
+	unsigned long error = ERR_peek_last_error();
+	return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
+/* One that is broken costs no other. */
+static X509 *read_next(struct tls_authorities *a, FILE *from)
+{
+	X509 *one;
+	for (;;) {
+		ERR_clear_error();
+		one = PEM_read_X509_AUX(from, NULL, NULL, NULL);
+		if (one || is_end_of_file())
+			return one;
+		a->unread++;
+	}
+}
 
 /* Unlike that of OpenSSL's own loader, an error names the file. */
 static bool add_file(struct tls_authorities *a, const char *file, struct buf *error)
@@ -32,7 +51,7 @@ static bool add_file(struct tls_authorities *a, const char *file, struct buf *er
 		buf_printf(error, "%s: %s", file, strerror(errno));
 		return false;
 	}
-	while ((one = PEM_read_X509_AUX(from, NULL, NULL, NULL))) {
+	while ((one = read_next(a, from))) {
 		/* Its extensions are read now, by one thread, and not by whichever verifies first. */
 		X509_check_purpose(one, -1, 0);
 		a->n += X509_STORE_add_cert(a->store, one) == 1;
@@ -78,6 +97,11 @@ struct tls_authorities *tls_authorities_new(const char *path, struct buf *error)
 		tls_authorities_free(&a);
 	}
 	return a;
+}
+
+int tls_authorities_unread(const struct tls_authorities *a)
+{
+	return a->unread;
 }
 
 void tls_authorities_write(const struct tls_authorities *a, struct buf *pem)

@@ -43,6 +43,9 @@ struct tls_authorities; /* they never change */
 struct tls_authorities *tls_authorities_new(const char *path, struct buf *error);
 /* All certificates in a PEM file, or in the files of a folder. NULL: there are none, or it can't be read. */
 
+int tls_authorities_unread(const struct tls_authorities *);
+/* So many others in there can't be read. */
+
 void tls_authorities_write(const struct tls_authorities *, struct buf *pem);
 /* Their certificates, one after the other. */
 

@@ -13,6 +13,7 @@
 #include "base/tables.h"
 #include "base/tls_certificates.h"
 #include "base/tls_policy.h"
+#include "base/tls_verify.h"
 #include "cmd/local/check_access.h"
 #include "cmd/local/check_hops.h"
 #include "cmd/local/check_sources.h"
@@ -396,6 +397,10 @@ static void check_authorities(struct checked *c)
 	bool announced = false;
 	for (int i = 0; i < c->conf->nlistener; i++)
 		announced |= c->conf->listener[i].certificate.n > 0;
+	if (c->conf->authorities && tls_authorities_unread(c->conf->authorities) > 0)
+		warn(c, 0,
+		     "tls { ca }: a certificate in %s cannot be read, and nobody is trusted for it",
+		     c->conf->tls.ca);
 	if (announced && !c->conf->authorities)
 		warn(c, 0,
 		     "tls { ca } has no authorities: mail with REQUIRETLS goes only to hosts with "

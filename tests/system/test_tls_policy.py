@@ -7,6 +7,7 @@ import re
 import shutil
 import ssl
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -361,6 +362,22 @@ def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates,
     assert "a message would be sent under TLS, to whom it is meant for" in text
     assert relay.command("tls", "not a domain").returncode == 1
     assert relay.command("tls").returncode == 2
+
+
+def test_authorities_behind_one_that_cannot_be_read_are_trusted(lab, certificates, tmp_path):
+    """The first such ended the reading of the file: mail to hosts of all that follow was deferred, and nothing said why."""
+    stranger = Path(Certificates(tmp_path).ca).read_text()
+    lines = stranger.splitlines()
+    broken = [*lines[:5], "MIIB////", lines[-1]]
+    ca = tmp_path / "bundle.pem"
+    ca.write_text("\n".join([stranger, *broken, "", Path(certificates.ca).read_text()]))
+    sink = lab.sink(tls=certificates.context_of(*certificates.host("mx.a.test")))
+    config = Config(extra=f'tls {{ ca = "{ca}" }}\n')
+    relay = lab.relay(config, start=False)
+    _, (told,) = _told(relay, f"[127.0.0.1]:{sink.port}")
+    assert told["verified"] == "trusted" and "not for 127.0.0.1" in told["reason"]
+    said = relay.command("check")
+    assert said.returncode == 0 and f"tls {{ ca }}: a certificate in {ca} cannot be read, and nobody is trusted for it" in said.stderr
 
 
 def test_sluice_tls_knows_the_transport_and_route_of_a_next_hop_however_that_is_written(lab, tmp_path):
