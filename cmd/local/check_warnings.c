@@ -516,15 +516,13 @@ static bool is_own(const struct conf *conf, const char *host, int port)
 static void check_route(struct checked *c, const struct conf_route *r)
 {
 	for (int i = 0; i < r->relay.n; i++) {
-		char *host;
-		int port;
-		bool bracketed;
-		if (!conf_relay_parse(r->relay.item[i], &host, &port, &bracketed))
+		struct conf_relay hop;
+		if (!conf_relay_read(r->relay.item[i], &hop))
 			continue;
-		if (is_own(c->conf, host, port ? port : (int)r->by->port))
+		if (is_own(c->conf, hop.host, hop.port ? hop.port : (int)r->by->port))
 			warn(c, r->line, "route \"%s\" leads to this relay itself: %s", r->title,
 			     r->relay.item[i]);
-		free(host);
+		free(hop.host);
 	}
 }
 

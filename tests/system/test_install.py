@@ -150,6 +150,7 @@ def make_key(relay, certificates):
     (lambda relay: relay.config.listeners["smtp"].update(address=["0.0.0.0:2525"], tls="none", proxy_protocol=["10.0.0.1"]),
      None),
     (lambda relay: relay.config.route_all_to(relay.port), "leads to this relay itself"),
+    (lambda relay: relay.config.routes.update({"*": {"relay": [f"[127.0.0.1]:{relay.port}=2", "[127.0.0.2]:25=1"]}}), "leads to this relay itself"),
     (lambda relay: relay.config.listeners["smtp"].update(connection_limit=1000000), "descriptors"),
     (lambda relay: relay.config.routes.clear(), "postmaster@relay.test has no alias and no route"),
     (lambda relay: relay.config.routes.update({"relay.test": {"transport": "smtp"}}), "perhaps nobody reads"),
