@@ -11,7 +11,7 @@
 
 enum { PATIENCE_MS = 30000 };
 
-/* It is the request's, and the question's owner until that is answered. */
+/* A request that waits for its answer; the question's owner until that is answered. */
 struct asking {
 	struct request *request;
 	struct loop *loop;
