@@ -219,7 +219,8 @@ def test_a_domain_that_is_suspended_on_a_full_disk_stays_so_when_there_is_room(l
     relay = lab.relay(Config({"segment_size": "256k", "spool": f"{small_disk}/spool"}))
     relay.wait_event("recover")
     filler = _fill(small_disk)
-    assert relay.command("dest", "suspend", "dest.test").returncode == 0
+    said = relay.command("dest", "suspend", "dest.test")
+    assert said.returncode == 1 and "a restart before it does would undo this" in said.stderr
     relay.wait_event("destdb")
     os.unlink(filler)
     wait_until(lambda: os.path.exists(f"{small_disk}/spool/destdb"), 60, "it to be written")
