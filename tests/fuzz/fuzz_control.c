@@ -13,8 +13,8 @@
 #include "cmd/control/control_wire.h"
 #include "cmd/control/dest_job.h"
 #include "cmd/control/explain_job.h"
-#include "cmd/control/queue_job.h"
 #include "cmd/control/order_job.h"
+#include "cmd/control/queue_job.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/control/user_job.h"
 
@@ -35,6 +35,8 @@ static void handle(void *owner, struct request *r)
 	struct queue_job_asks queue = {
 		.loop = loop, .spool = neighbours, .qmgr = neighbours, .conf = conf};
 	struct user_job_asks user = {.loop = loop, .limiter = neighbours, .spool = neighbours};
+	static char *unkept;
+	struct order_job_asks orders = {.loop = loop, .qmgr = neighbours, .unkept = &unkept};
 	struct shape_job_asks shape = {.loop = loop, .spool = neighbours};
 	const char *word = r->argc > 0 ? r->argv[0] : "";
 	for (int i = 0; i < r->argc; i++)
@@ -43,7 +45,7 @@ static void handle(void *owner, struct request *r)
 	if (strcmp(word, "queue") == 0)
 		queue_job_start(r, &queue);
 	else if (strcmp(word, "dest") == 0)
-		dest_job_start(r, loop, neighbours, NULL);
+		dest_job_start(r, &orders);
 	else if (strcmp(word, "user") == 0)
 		user_job_start(r, &user);
 	else if (strcmp(word, "shape") == 0)
