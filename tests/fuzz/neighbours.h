@@ -47,8 +47,10 @@ static void neighbours_fill(struct spool_command *c)
 	c->row = mem_zalloc(NEIGHBOURS_MESSAGES * sizeof *c->row);
 	for (uint64_t id = NEIGHBOURS_FIRST_ID; id < NEIGHBOURS_FIRST_ID + NEIGHBOURS_MESSAGES;
 	     id++)
-		if (c->op == SPOOL_LIST ? id > c->after && c->nrow < c->limit : id == c->id)
+		if (c->id ? id == c->id : id > c->after && c->nrow < c->limit)
 			c->row[c->nrow++] = neighbours_row(id);
+	if (c->nrow > 0)
+		c->after = c->row[c->nrow - 1].envelope->id; /* the last that was looked at */
 }
 
 static void neighbours_draw(struct shape *s)
