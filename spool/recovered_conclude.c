@@ -109,8 +109,10 @@ static void forget_message(struct recovered *r, struct stub *stub)
 static bool can_be_read(struct recovered *r, const struct stub *stub)
 {
 	struct envelope *e;
-	struct content *c = NULL;
+	struct content *c;
 	bool good;
+	if (stub->damaged)
+		return false; /* the segment of its content is missing */
 	do {
 		e = fetch_envelope(stub);
 		c = e && !stub->large ? fetch_copy(stub) : NULL;

@@ -3,16 +3,18 @@
 
 #include "base/log.h"
 #include "base/mailaddr.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 30000 };
+enum { PATIENCE_MS = 30000, ASKING_MAGIC = 0xa5c1b001 };
 
 /* A request that waits for its answer; the question's owner until that is answered. */
 struct asking {
+	unsigned magic;
 	struct request *request;
 	struct loop *loop;
 	struct verify *question; /* qmgr's until it is answered; nothing but its owner is touched */
@@ -77,6 +79,7 @@ static void put_json(struct buf *to, const struct verify *v)
 static void asking_free(struct asking *a)
 {
 	timer_stop(&a->loop->timers, &a->late);
+	magic_clear(a);
 	free(a->address);
 	free(a);
 }
@@ -85,6 +88,7 @@ static void asking_free(struct asking *a)
 static void on_client_gone(struct request *r)
 {
 	struct asking *a = r->job;
+	magic_check(a, ASKING_MAGIC);
 	a->question->owner = NULL;
 	asking_free(a);
 }
@@ -103,6 +107,7 @@ static void say_answer(const struct asking *a, const struct verify *v)
 static void on_late(void *owner)
 {
 	struct asking *a = owner;
+	magic_check(a, ASKING_MAGIC);
 	struct verify none = {.address = a->address, .result = VERIFY_UNKNOWN};
 	none.verdict = verdict_printf(VERDICT_DEFERRED, 0, "4.4.7", "",
 				      "no answer within %d s; \"sluice explain %s\" says what mail "
@@ -137,7 +142,8 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	v->fresh = true;
 	v->listed = true; /* what the host says is wanted, not what a server of tables does */
 	struct asking *a = mem_zalloc(sizeof *a);
-	*a = (struct asking){.request = r, .loop = loop, .question = v, .json = json};
+	*a = (struct asking){
+		.magic = ASKING_MAGIC, .request = r, .loop = loop, .question = v, .json = json};
 	a->address = mem_strdup(to.text);
 	timer_init(&a->late, on_late, a);
 	loop_timer_in(loop, &a->late, PATIENCE_MS);
@@ -151,6 +157,7 @@ void verify_job_answer(struct verify *v)
 {
 	struct asking *a = v->owner;
 	if (a) {
+		magic_check(a, ASKING_MAGIC);
 		say_answer(a, v);
 		asking_free(a);
 	}
