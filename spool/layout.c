@@ -153,15 +153,15 @@ bool layout_open(struct spool *s, struct buf *error)
 }
 
 /* Without a head nothing in it can be told from noise. */
-static void refuse_headless(struct spool *s, const char *name)
+static void refuse_headless(struct spool *s, const char *name, uint64_t seq)
 {
 	if (inventory_blank(s->journal.folder, name)) {
 		disk_unlink(s->journal.folder, name);
 		return;
 	}
-	s->headless = true;
-	quarantine_file(s, s->journal.folder, name,
-			"its head is damaged, and the copy of it; nothing in it is read");
+	s->keeps_orphans = true;
+	s->headless = mem_realloc(s->headless, (s->nheadless + 1) * sizeof *s->headless);
+	s->headless[s->nheadless++] = seq;
 }
 
 /* Mail is taken before it is known what lies in the segments. Ids follow the clock; where that had been set back when the segment was written
@@ -188,7 +188,7 @@ static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 		return false;
 	}
 	if (!g) {
-		refuse_headless(s, name);
+		refuse_headless(s, name, seq);
 		return true;
 	}
 	list_append(&s->journal.older, &g->link);
@@ -208,10 +208,12 @@ static void apply_checkpoint(struct spool *s, const struct inventory *all)
 	for (struct list *l = s->journal.older.next; l != &s->journal.older; l = l->next)
 		checkpoint_judge(row, n, list_entry(l, struct segment, link));
 	for (size_t i = 0; i < n; i++) {
-		if (!row[i].gone && !inventory_has(all, row[i].seq))
+		if (!row[i].gone && !inventory_has(all, row[i].seq)) {
+			s->keeps_orphans = true;
 			log_event(LOG_LEVEL_ERROR, "damage", "segment",
 				  segment_name(row[i].seq, name), "reason",
 				  "the segment is missing", NULL);
+		}
 		if (row[i].seq >= s->journal.next_seq)
 			s->journal.next_seq = row[i].seq + 1;
 	}

@@ -126,7 +126,7 @@ bool quarantine_message(const struct spool *s, const struct stub *stub, const ch
 	return kept;
 }
 
-void quarantine_file(const struct spool *s, int folder, const char *name, const char *why)
+bool quarantine_file(const struct spool *s, int folder, const char *name, const char *why)
 {
 	char *kept;
 	uint64_t seq;
@@ -134,4 +134,5 @@ void quarantine_file(const struct spool *s, int folder, const char *name, const 
 	log_event(LOG_LEVEL_ERROR, "damage", segment_name_parse(name, &seq) ? "segment" : "file",
 		  name, "reason", why, "kept", result == 0 ? kept : NULL, NULL);
 	free(kept);
+	return result == 0;
 }

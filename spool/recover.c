@@ -31,11 +31,21 @@ static void remove_orphan(void *owner, const char *name)
 		return; /* of a message that is just coming in */
 	if (found_among(r->stub, r->n, id))
 		return;
-	/* The file may be of a message in the segment that was put aside. */
-	if (r->spool->headless)
-		quarantine_file(r->spool, r->spool->large, name, "it belongs to no message");
-	else
+	if (!r->spool->keeps_orphans)
 		disk_unlink(r->spool->large, name);
+	else if (!quarantine_file(r->spool, r->spool->large, name, "it belongs to no message"))
+		r->orphans_left = true;
+}
+
+/* The next start that finds none of these segments removes what is left of their messages: those are safe first. */
+static void put_headless_aside(struct spool *s)
+{
+	char name[SEGMENT_NAME];
+	if (s->nheadless == 0 || disk_sync(s->quarantine) != 0 || disk_sync(s->large) != 0)
+		return;
+	for (size_t i = 0; i < s->nheadless; i++)
+		quarantine_file(s, s->journal.folder, segment_name(s->headless[i], name),
+				"its head is damaged, and the copy of it; nothing in it is read");
 }
 
 /* A flag that a killed process has set may not be on the disk. An older program has said so in the checkpoint only. */
@@ -88,7 +98,9 @@ static bool run_recovery(struct recovered *r)
 	/* On a disk that fails, what makes a record dead may not stay. */
 	if (!r->unsafe) {
 		seal_segments(r);
-		disk_each(s->large, remove_orphan, r);
+		r->orphans_left |= disk_each(s->large, remove_orphan, r) != 0;
+		if (!r->orphans_left)
+			put_headless_aside(s);
 	}
 	disk_each(s->taken, remove_taken, r);
 	if (disk_sync(s->taken) != 0)

@@ -25,8 +25,9 @@ struct recovered {
 	struct given_back given_back;
 	struct adoption adoption; /* of what is another node's until it is said to be ours */
 	int64_t began_ms;
-	int tries;   /* after calls that have failed */
-	bool unsafe; /* the disk has failed: not all is known, or not all of it is stable */
+	int tries;	   /* after calls that have failed */
+	bool orphans_left; /* files of no message, which are to be put aside and could not be */
+	bool unsafe;	   /* the disk has failed: not all is known, or not all of it is stable */
 };
 
 void recovered_read(struct recovered *, size_t segment); /* by its place in replay */

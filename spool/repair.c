@@ -111,7 +111,7 @@ static bool mend_spool(struct conf *conf, const struct todo *t, struct buf *erro
 		return false;
 	s->loop->now_ms = clock_steady_ms();
 	read_all(s);
-	s->headless = true; /* nothing is removed that may be of a message */
+	s->keeps_orphans = true; /* nothing is removed that may be of a message */
 	recover_here(s);
 	put_orphans_aside(s, t);
 	bool ok = commit_now(s) && !s->journal.stuck;

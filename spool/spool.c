@@ -179,6 +179,7 @@ void spool_free(struct spool **sp)
 	parked_fini(&s->parked);
 	journal_fini(&s->journal);
 	layout_close(s);
+	free(s->headless);
 	conf_unref(s->conf);
 	free(s);
 	*sp = NULL;

@@ -253,8 +253,10 @@ bool spool_check(const struct conf *conf, struct check *check, struct buf *error
 		c.stub = found_take(&c.replay.found, &c.n);
 		for (size_t i = 0; i < c.n; i++)
 			look_at_message(&c, c.stub[i]);
-		if (c.at.large >= 0)
-			disk_each(c.at.large, look_at_large, &c);
+	}
+	if (ok && c.at.large >= 0 && disk_each(c.at.large, look_at_large, &c) != 0) {
+		buf_printf(error, "%s/large: %s", conf->spool, strerror(errno));
+		ok = false;
 	}
 	fini_checking(&c);
 	return ok;

@@ -83,9 +83,9 @@ struct spool {
 	bool closing;	  /* nothing is taken any more */
 	bool recovered;	  /* the older segments are known: commands can be answered */
 	bool released;	  /* what was adopted is ours, also what recovery will find of it */
-	bool headless;	  /* a segment could not be read: large files may be of messages in it */
-	bool more;	  /* the runner has not come to the end */
-	bool fenced;	  /* the fence was closed when it ended */
+	bool keeps_orphans; /* a segment is missing or can't be read: large files may be of messages in it */
+	bool more;	    /* the runner has not come to the end */
+	bool fenced; /* the fence was closed when it ended */
 	struct timer tick;
 	struct note *stop;	    /* a struct spool_stop, answered at the end of the turn */
 	atomic_bool accepting;	    /* any thread: new mail is taken */
@@ -96,7 +96,9 @@ struct spool {
 	size_t longest;		    /* messages there were since memory was last given back */
 	size_t active, busiest;	    /* messages that are being worked on; the most since then */
 	int64_t calm_since_ms; /* steady clock: since when fewer than half of those are; 0: they are not */
-	uint64_t newest; /* what comes in during this start has later ids */
+	uint64_t newest;    /* what comes in during this start has later ids */
+	uint64_t *headless; /* segments that can't be read: put aside at the end of recovery */
+	size_t nheadless;
 	pthread_t recovery;
 	bool recovery_runs; /* main: there is a thread to wait for */
 };
@@ -128,7 +130,7 @@ bool quarantine_bytes(const struct spool *, const struct segment *, uint64_t fro
 /* Log a damaged region, whose it was if that is known, and keep a copy. False: there is none. Any
  * thread. */
 
-void quarantine_file(const struct spool *, int folder, const char *name, const char *why);
+bool quarantine_file(const struct spool *, int folder, const char *name, const char *why);
 /* Log it and move the whole file there, beside what has that name already. Any thread. */
 
 void runner_run(struct spool *);

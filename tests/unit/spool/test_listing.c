@@ -11,21 +11,23 @@ static struct dirent *listing_readdir(DIR *);
 
 #include "harness.h"
 
+#include "spool/spool_check.h"
 #include "spool/spool_file.h"
 
-static int left = -1; /* names of log/ that can be read; -1: all */
+static const char *broken = "/log";
+static int left = -1; /* names of that folder that can be read; -1: all */
 
-static bool is_log(DIR *d)
+static bool is_broken(DIR *d)
 {
 	char link[40], path[500];
 	snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(d));
-	ssize_t n = readlink(link, path, sizeof path);
-	return n > 4 && memcmp(path + n - 4, "/log", 4) == 0;
+	ssize_t n = readlink(link, path, sizeof path), end = (ssize_t)strlen(broken);
+	return n > end && memcmp(path + n - end, broken, (size_t)end) == 0;
 }
 
 static struct dirent *listing_readdir(DIR *d)
 {
-	if (left < 0 || !is_log(d))
+	if (left < 0 || !is_broken(d))
 		return readdir(d);
 	if (left-- > 0)
 		return readdir(d);
@@ -37,6 +39,7 @@ static struct dirent *listing_readdir(DIR *d)
 static int setup(void **state)
 {
 	left = -1;
+	broken = "/log";
 	return harness_setup(state);
 }
 
@@ -104,6 +107,29 @@ static void a_start_that_does_not_see_all_segments_removes_no_content(void **sta
 	envelope_free(&e);
 }
 
+static void find_nothing(void *owner, const struct check_finding *f)
+{
+	(void)owner;
+	(void)f;
+	fail();
+}
+
+static void a_check_that_does_not_see_all_content_says_so(void **state)
+{
+	(void)state;
+	struct check check = {.found = find_nothing};
+	struct buf error = {0};
+	store_large();
+	harness_crash(&h);
+	broken = "/large";
+	left = 0;
+	assert_false(spool_check(h.conf, &check, &error));
+	assert_non_null(strstr(buf_cstr(&error), "/large: "));
+	buf_fini(&error);
+	left = -1;
+	harness_open(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +138,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_start_that_does_not_see_all_segments_removes_no_content, setup,
 			harness_teardown),
+		cmocka_unit_test_setup_teardown(a_check_that_does_not_see_all_content_says_so,
+						setup, harness_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "spool/adoption.h"
 #include "spool/compact.h"
+#include "spool/inventory.h"
 #include "spool/spare.h"
 #include "spool/spool_core.h"
 #include "spool/turn.h"
@@ -363,6 +364,120 @@ static void a_segment_is_always_what_its_name_says(void **state)
 	assert_true(heads > 0);
 }
 
+static void remove_segment(void *owner, const char *path, int fd)
+{
+	const char *name = strrchr(path, '/') + 1;
+	uint64_t seq;
+	(void)fd;
+	if (segment_name_parse(name, &seq))
+		assert_int_equal(disk_unlink(*(int *)owner, name), 0);
+}
+
+static void spoil_heads(void *owner, const char *path, int fd)
+{
+	const char *name = strrchr(path, '/') + 1;
+	uint8_t bytes[SEGMENT_HEAD_AGAIN + SEGMENT_HEAD];
+	struct iovec v = {.iov_base = bytes, .iov_len = sizeof bytes};
+	int folder = *(int *)owner;
+	uint64_t seq;
+	(void)fd;
+	if (!segment_name_parse(name, &seq))
+		return;
+	memset(bytes, 'x', sizeof bytes);
+	int to = disk_open(folder, name, O_RDWR);
+	assert_true(to >= 0 && disk_write(to, &v, 1, 0) == 0 && disk_datasync(to) == 0);
+	disk_close(to);
+}
+
+/* A content with a file, wherever it lies. */
+static void count_large(void *owner, const char *path, int fd)
+{
+	uint64_t id;
+	(void)fd;
+	*(int *)owner += inventory_large(strrchr(path, '/') + 1, &id);
+}
+
+static int large_on(const struct memdisk *disk)
+{
+	int n = 0;
+	memdisk_files(disk, count_large, &n);
+	return n;
+}
+
+static void hear_nothing(void *owner, struct note *note)
+{
+	(void)owner;
+	(void)note;
+}
+
+/* One life of a queue of which nobody asks anything. */
+static void live_alone(struct memdisk *disk, void (*on_call)(void *, enum memdisk_call))
+{
+	struct loop *client = loop_new("client", hear_nothing, NULL, NULL);
+	struct buf error;
+	buf_init(&error);
+	memdisk_use(disk, on_call, disk);
+	struct spool *spool = spool_new(w->conf, client, &error);
+	assert_non_null(spool);
+	loop_start(client);
+	spool_start(spool);
+	edges_settle();
+	memdisk_freeze(disk, true);
+	loop_stop(spool_loop(spool));
+	spool_free(&spool);
+	memdisk_freeze(disk, false);
+	loop_free(&client);
+	buf_fini(&error);
+}
+
+/* The checkpoint says that there were segments. */
+static void content_of_a_missing_segment_is_kept(void **state)
+{
+	(void)state;
+	begin(1);
+	world_store_some(w, 24);
+	world_stop(w);
+	int folder = log_folder(), large = large_on(w->disk);
+	assert_true(large > 0);
+	memdisk_files(w->disk, remove_segment, &folder);
+	disk_close(folder);
+	edges_pass(5000); /* what comes in has later ids */
+	live_alone(w->disk, NULL);
+	assert_int_equal(large_on(w->disk), large);
+	world_done(&w);
+}
+
+/* Nobody knows it any more: what did is put aside, but not before it. */
+static void content_of_a_segment_without_a_head_is_kept_through_any_cut(void **state)
+{
+	int had = 0;
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
+		begin(seed);
+		world_store_some(w, 24);
+		world_stop(w);
+		int folder = log_folder(), large = large_on(w->disk);
+		memdisk_files(w->disk, spoil_heads, &folder);
+		disk_close(folder);
+		edges_pass(5000); /* what comes in has later ids */
+		live_alone(w->disk, take_cut);
+		assert_int_equal(large_on(w->disk), large);
+		memdisk_free(&w->disk);
+		while (ncut > 0) {
+			w->disk = cuts[--ncut];
+			if (ncut % 2)
+				world_lose_checkpoint(w);
+			live_alone(w->disk, NULL);
+			assert_true(large_on(w->disk) >=
+				    large); /* one that was removed may be back */
+			memdisk_free(&w->disk);
+		}
+		had += large;
+		world_done(&w);
+	}
+	assert_true(had > 0);
+}
+
 /* What proved it goes next. */
 static void what_is_spent_says_so_after_any_cut(void **state)
 {
@@ -650,6 +765,8 @@ int main(void)
 		cmocka_unit_test(a_start_is_safe_before_the_delivery_begins),
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),
 		cmocka_unit_test(a_segment_is_always_what_its_name_says),
+		cmocka_unit_test(content_of_a_segment_without_a_head_is_kept_through_any_cut),
+		cmocka_unit_test(content_of_a_missing_segment_is_kept),
 		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
 		cmocka_unit_test(what_is_spent_is_known_where_one_read_fails),
 		cmocka_unit_test(what_a_full_segment_says_is_settled_before_it_goes),
