@@ -4,12 +4,16 @@
 
 #include "base/condition.h"
 #include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/spool_core.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
 #include "tests/unit/base/sanitized.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CUTS = 20, CALLS = 40, SEEDS = SANITIZED ? 20 : 100, STEPS = 80 };
 
@@ -303,6 +307,76 @@ static void a_large_message_is_answered_before_the_end(void **state)
 	end_with_all_there();
 }
 
+static bool spoilt;
+
+static void spoil_segment(void *owner, const char *path, int fd)
+{
+	uint8_t bytes[SEGMENT_HEAD];
+	struct iovec v = {.iov_base = bytes, .iov_len = sizeof bytes};
+	const char *name = strrchr(path, '/') + 1;
+	uint64_t seq;
+	(void)fd;
+	if (!segment_name_parse(name, &seq))
+		return;
+	memset(bytes, 'x', sizeof bytes);
+	int to = disk_open(*(int *)owner, name, O_RDWR);
+	uint64_t end;
+	int64_t changed_ms;
+	assert_int_equal(disk_size(to, &end, &changed_ms), 0);
+	for (uint64_t at = SEGMENT_HEAD; at < end; at += sizeof bytes)
+		assert_int_equal(disk_write(to, &v, 1, at), 0);
+	disk_close(to);
+}
+
+/* Where it could not be written once more, the disk gives something else from then on. */
+static void spoil_what_was_read(struct world *of, enum memdisk_call call)
+{
+	if (spoilt || call != CALL_READ || !memdisk_failed(of->disk))
+		return;
+	spoilt = true;
+	int folder = of->spool->journal.folder;
+	memdisk_files(of->disk, spoil_segment, &folder);
+}
+
+static void find_nothing_aside(void *owner, const char *path, int fd)
+{
+	(void)owner;
+	(void)fd;
+	assert_null(strstr(path, "/quarantine/"));
+}
+
+/* The next start may read it. */
+static void what_was_being_delivered_is_not_written_off_on_a_disk_that_fails(void **state)
+{
+	(void)state;
+	spoilt = false;
+	w = world_begin(11);
+	world_open(w);
+	edges_settle();
+	while (!first_promise(true)) /* whose content is not where its envelope is */
+		world_store(w, true);
+	for (int i = 0; i < 20; i++)
+		world_do(w, "credit");
+	edges_pass(100);
+	assert_true(w->nheld > 0);
+	world_pass_long(w);
+	world_kill(w);
+	w->fails = true;
+	edges_stepped(true);
+	promises_started(&w->promises, false);
+	assert_true(world_open(w));
+	memdisk_fail(w->disk, CALL_DATASYNC, 1, EIO, false);
+	w->on_call = spoil_what_was_read;
+	while (edges_threads_run())
+		edges_threads(1);
+	w->on_call = NULL;
+	assert_true(spoilt);
+	memdisk_files(w->disk, find_nothing_aside, NULL);
+	world_kill(w);
+	edges_stepped(false);
+	world_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +392,7 @@ int main(void)
 		cmocka_unit_test(
 			a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer),
 		cmocka_unit_test(a_large_message_is_answered_before_the_end),
+		cmocka_unit_test(what_was_being_delivered_is_not_written_off_on_a_disk_that_fails),
 	};
 	return RUN(tests);
 }
