@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* The disk has room for little more than a segment: what is only allocated, or dead, refuses no mail. */
+/* The disk has room for little more than a segment: what is only allocated, or dead, refuses no mail. This test links a disk,
+ * and the part that makes room, of its own. */
 #define disk_free_bytes real_disk_free_bytes
 #define disk_allocate real_disk_allocate
 #include "spool/disk.c"
 #undef disk_free_bytes
 #undef disk_allocate
+#include "spool/compact.c"
 
 #include "harness.h"
 
@@ -156,6 +158,32 @@ static void what_is_dead_makes_room_under_a_quota(void **state)
 	assert_int_equal(h.nrefused, 1);
 }
 
+/* Else it would use up the reserve, and leave the segment where it is. */
+static void what_is_moved_fits_where_it_goes(void **state)
+{
+	enum { REST = 1000, FREE = 5000 };
+	struct segment current = {.size = SEGMENT, .end = SEGMENT - REST}, g = {.live = 1};
+	struct spool *s = mem_zalloc(sizeof *s);
+	(void)state;
+	s->journal.lane[LANE_MAIN].current = &current;
+	s->room.free = FREE;
+	g.live_bytes = FREE + REST;
+	assert_false(has_room_for_move(s, &g));
+	g.live_bytes--;
+	assert_true(has_room_for_move(s, &g));
+	s->journal.reserve_error = EDQUOT; /* nobody can tell what is free */
+	assert_false(has_room_for_move(s, &g));
+	g.live_bytes = REST;
+	assert_false(has_room_for_move(s, &g));
+	g.live_bytes--;
+	assert_true(has_room_for_move(s, &g));
+	s->journal.reserve_error = 0;
+	s->room.free = -1;
+	g.live_bytes = SEGMENT;
+	assert_true(has_room_for_move(s, &g));
+	free(s);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, close_disk)
@@ -164,6 +192,7 @@ int main(void)
 		TEST(a_segment_that_exceeds_a_quota_is_made_smaller),
 		TEST(what_is_dead_takes_no_more_than_is_free),
 		TEST(what_is_dead_makes_room_under_a_quota),
+		cmocka_unit_test(what_is_moved_fits_where_it_goes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
