@@ -67,12 +67,18 @@ const char facts_script[] =
 	"end\n"
 	"said[#said + 1] = 'doubts\\t' .. doubts\n"
 	"redis.call('PUBLISH', ARGV[3], table.concat(said, '\\n'))\n"
-	"if health and redis.call('GET', KEYS[2]) == ARGV[1] then\n"
+	"if health and redis.pcall('GET', KEYS[2]) == ARGV[1] then\n"
 	"  redis.call('PEXPIRE', KEYS[2], 500)\n"
 	"end\n"
 	"redis.call('HSET', KEYS[1], 'key', ARGV[4], unpack(set))\n"
 	"redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
 	"return ahead and -1 or #set / 2\n";
+
+/* A key that stays, or is there for longer, is none of ours: nobody would try the host again for it. */
+const char facts_probe_script[] = "local left = redis.call('PTTL', KEYS[1])\n"
+				  "if left >= 0 and left <= tonumber(ARGV[2]) then return 0 end\n"
+				  "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n"
+				  "return 1\n";
 
 /* A fact to be written, or the name of a hash to be read. */
 struct task {
@@ -87,7 +93,7 @@ struct facts {
 	const struct nodes *seen;
 	char *node, *channel;
 	struct loop *qmgr;
-	struct link_script write;
+	struct link_script write, probe;
 	struct list waiting;
 	int nwaiting, under_way;
 	bool ahead; /* our clock, of Redis' */
@@ -338,6 +344,7 @@ struct facts *facts_new(struct link *link, const char *node, const struct nodes 
 	f->qmgr = qmgr;
 	list_init(&f->waiting);
 	link_script_init(&f->write, facts_script);
+	link_script_init(&f->probe, facts_probe_script);
 	link_hear(link, "facts", on_published, f);
 	link_watch(link, on_change, f);
 	return f;
@@ -370,10 +377,10 @@ static void give_leave(struct fact_probe *p, bool granted)
 	loop_post(p->reply_to, &p->note);
 }
 
-/* OK: it is ours. NIL: another's. Away, or an error: each by itself. */
+/* Away, or an error: each by itself. */
 static void on_probe(void *owner, const redisReply *reply)
 {
-	give_leave(owner, !reply || reply->type != REDIS_REPLY_NIL);
+	give_leave(owner, !reply || reply->type != REDIS_REPLY_INTEGER || reply->integer != 0);
 }
 
 void facts_probe(struct facts *f, struct fact_probe *p)
@@ -381,8 +388,8 @@ void facts_probe(struct facts *f, struct fact_probe *p)
 	char expiry[24];
 	char *key = mem_printf("%sprobe:%s", link_prefix(f->link), p->key);
 	snprintf(expiry, sizeof expiry, "%d", PROBE_MS);
-	const char *arg[] = {"SET", key, f->node, "NX", "PX", expiry};
-	if (!link_send(f->link, on_probe, p, 6, arg, NULL))
+	const char *arg[] = {key, f->node, expiry};
+	if (!link_eval(f->link, &f->probe, on_probe, p, 1, 3, arg))
 		give_leave(p, true);
 	free(key);
 }

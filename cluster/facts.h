@@ -2,7 +2,7 @@
  *
  *	FACT_SEEN --> script: newer parts into the hash, and PUBLISH --> all nodes' FACT_HEARD
  *	ready -----> SCAN, HGETALL --> FACT_HEARD of all there are; FACT_TELL: qmgr says what it knows
- *	FACT_PROBE -> SET NX with an expiry --> FACT_LEAVE
+ *	FACT_PROBE -> script: a key with an expiry, if there is none --> FACT_LEAVE
  *
  *	PREFIX host:KEY		key, health, speed, limit, pipeline, plain, doubts:NODE; gone after a day
  *	PREFIX probe:KEY	the node that probes it now; gone soon after that has told, or after half a minute
@@ -13,7 +13,8 @@
  *
  * OWNERSHIP  One of a cluster. Takes the notes that it is given.
  * THREAD     cluster's.
- * ERRORS     What makes no sense in Redis is passed over; a key of ours that is no hash is replaced.
+ * ERRORS     What makes no sense in Redis is passed over; a key of ours that is no hash is replaced, and a probe without an end
+ *            is taken.
  */
 #ifndef CLUSTER_FACTS_H
 #define CLUSTER_FACTS_H
@@ -36,5 +37,8 @@ void facts_probe(struct facts *, struct fact_probe *);
 extern const char facts_script[];
 /* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
  * Returns how many fields are new; -1: some are from a clock that is more than a minute ahead of Redis', and were dropped. */
+
+extern const char facts_probe_script[];
+/* KEYS: the probe. ARGV: node, for so long. Returns 1: it is this node's; 0: another has it. */
 
 #endif

@@ -85,7 +85,7 @@ struct link {
  * time that somebody needs it: an error that begins with DENIED. Other errors of these don't count. */
 const char link_since_script[] =
 	"local uses = {{'TIME'}, {'SET', KEYS[2], '', 'PX', '1000'}, {'GET', KEYS[2]},\n"
-	"  {'TYPE', KEYS[2]}, {'HSET', KEYS[2], 'a', '1'}, {'HSETNX', KEYS[2], 'a', '1'},\n"
+	"  {'PTTL', KEYS[2]}, {'TYPE', KEYS[2]}, {'HSET', KEYS[2], 'a', '1'}, {'HSETNX', KEYS[2], 'a', '1'},\n"
 	"  {'HINCRBY', KEYS[2], 'a', '1'}, {'HGET', KEYS[2], 'a'}, {'HMGET', KEYS[2], 'a'},\n"
 	"  {'HGETALL', KEYS[2]}, {'HLEN', KEYS[2]}, {'HEXISTS', KEYS[2], 'a'},\n"
 	"  {'HDEL', KEYS[2], 'a'}, {'PEXPIRE', KEYS[2], '1000'}, {'DEL', KEYS[2]},\n"

@@ -30,7 +30,7 @@ struct redis_key {
 struct redis_keys {
 	int nodes;
 	struct redis_key *key;
-	struct link_script lease, reserve, fact, beat, look, since;
+	struct link_script lease, reserve, fact, beat, look, since, probe;
 	uint32_t known; /* a bit for each script */
 };
 
@@ -265,16 +265,13 @@ static void do_look(struct act *a)
 	a->done->fields = k->nfield;
 }
 
-/* SET key value NX PX ms */
-static void do_set(struct act *a)
+static void do_probe(struct act *a)
 {
 	struct redis_key *k = get_key(a->r, a->key[0]);
-	if (text_now(k, a->c->now_us)) {
-		buf_puts(a->reply, "$-1\r\n");
-		return;
-	}
-	set_text(k, a->key[1], a->c->now_us + 1000 * number_of(a->key[4]));
-	buf_puts(a->reply, "+OK\r\n");
+	bool free = !text_now(k, a->c->now_us);
+	if (free)
+		set_text(k, a->arg[0], a->c->now_us + 1000 * number_of(a->arg[1]));
+	put_number(a->reply, free);
 }
 
 static void do_hgetall(struct act *a)
@@ -331,16 +328,16 @@ static const struct work works[] = {
 	{NULL, 2, REDIS_LEASE, do_lease}, {NULL, 2, REDIS_RESERVE, do_reserve},
 	{NULL, 2, REDIS_FACT, do_fact},	  {NULL, 1, REDIS_BEAT, do_beat},
 	{NULL, 1, REDIS_LOOK, do_look},	  {NULL, 3, REDIS_OTHER, do_since},
-	{"SET", 0, REDIS_PROBE, do_set},  {"HGETALL", 0, REDIS_READ, do_hgetall},
+	{NULL, 1, REDIS_PROBE, do_probe}, {"HGETALL", 0, REDIS_READ, do_hgetall},
 	{"SCAN", 0, REDIS_READ, do_scan}, {"PING", 0, REDIS_PING, do_ping},
 };
 
-enum { SCRIPTS = 6, WORKS = sizeof works / sizeof works[0] };
+enum { SCRIPTS = 7, WORKS = sizeof works / sizeof works[0] };
 
 static const struct link_script *script_of(const struct redis_keys *r, int i)
 {
-	const struct link_script *all[SCRIPTS] = {&r->lease, &r->reserve, &r->fact,
-						  &r->beat,  &r->look,	  &r->since};
+	const struct link_script *all[SCRIPTS] = {&r->lease, &r->reserve, &r->fact, &r->beat,
+						  &r->look,  &r->since,	  &r->probe};
 	return all[i];
 }
 
@@ -402,6 +399,7 @@ struct redis_keys *redis_keys_new(int nodes)
 	link_script_init(&r->beat, nodes_beat_script);
 	link_script_init(&r->look, nodes_look_script);
 	link_script_init(&r->since, link_since_script);
+	link_script_init(&r->probe, facts_probe_script);
 	return r;
 }
 

@@ -367,6 +367,34 @@ static void whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard(
 	assert_int_equal(fact_eval("late", now_ms), 0);
 }
 
+static int64_t probe_eval(const char *node)
+{
+	redisReply *r = redisCommand(to, "EVAL %s 1 probe:h %s 30000", facts_probe_script, node);
+	assert_non_null(r);
+	assert_int_equal(r->type, REDIS_REPLY_INTEGER);
+	int64_t n = r->integer;
+	freeReplyObject(r);
+	return n;
+}
+
+static void a_probe_that_nobody_ends_is_taken(void **state)
+{
+	static const char *const odd[] = {"LPUSH probe:h a", "SET probe:h a",
+					  "SET probe:h a PX 3600000"};
+	(void)state;
+	say("DEL probe:h");
+	assert_int_equal(probe_eval("one"), 1);
+	assert_int_equal(probe_eval("two"), 0);
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+		say("DEL probe:h host:h");
+		say(odd[i]);
+		assert_int_equal(fact_eval("right", clock_wall_ms()), 1);
+		assert_true(is_told_by("right"));
+		assert_int_equal(probe_eval("one"), 1);
+		assert_int_equal(probe_eval("two"), 0);
+	}
+}
+
 static redisReply *open_as(redisContext *user)
 {
 	redisReply *r = redisCommand(user, "EVAL %s 3 since passing nodes a 0", link_since_script);
@@ -406,9 +434,9 @@ static void a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens(vo
 {
 	static const char *const scripts[] = {
 		facts_script,	   lease_script,       reserve_script,	  nodes_beat_script,
-		nodes_look_script, orders_give_script, link_since_script,
+		nodes_look_script, orders_give_script, link_since_script, facts_probe_script,
 	};
-	static const char *const commands[] = {"SCAN", "HGETALL", "SET", "PUBLISH"};
+	static const char *const commands[] = {"SCAN", "HGETALL", "PUBLISH"};
 	redisContext *user = redisConnectUnix(socket_);
 	(void)state;
 	say("ACL SETUSER user on nopass ~* &* +@all");
@@ -471,6 +499,7 @@ int main(void)
 		cmocka_unit_test(what_all_had_had_is_told_to_a_redis_that_has_lost_it),
 		cmocka_unit_test(
 			whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard),
+		cmocka_unit_test(a_probe_that_nobody_ends_is_taken),
 		cmocka_unit_test(a_right_that_anything_of_ours_needs_is_missed_when_the_link_opens),
 		cmocka_unit_test(older_data_are_young_data),
 	};
