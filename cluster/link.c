@@ -85,7 +85,8 @@ struct link {
  * time that somebody needs it: an error that begins with DENIED. Other errors of these don't count. */
 const char link_since_script[] =
 	"local uses = {{'TIME'}, {'SET', KEYS[2], '', 'PX', '1000'}, {'GET', KEYS[2]},\n"
-	"  {'PTTL', KEYS[2]}, {'TYPE', KEYS[2]}, {'HSET', KEYS[2], 'a', '1'}, {'HSETNX', KEYS[2], 'a', '1'},\n"
+	"  {'PTTL', KEYS[2]}, {'TYPE', KEYS[2]}, {'HSET', KEYS[2], 'a', '1'}, {'HSETNX', KEYS[2], "
+	"'a', '1'},\n"
 	"  {'HINCRBY', KEYS[2], 'a', '1'}, {'HGET', KEYS[2], 'a'}, {'HMGET', KEYS[2], 'a'},\n"
 	"  {'HGETALL', KEYS[2]}, {'HLEN', KEYS[2]}, {'HEXISTS', KEYS[2], 'a'},\n"
 	"  {'HDEL', KEYS[2], 'a'}, {'PEXPIRE', KEYS[2], '1000'}, {'DEL', KEYS[2]},\n"
@@ -184,8 +185,13 @@ static bool can_not_serve(const char *error)
 {
 	return has_prefix(error, "LOADING") || has_prefix(error, "MASTERDOWN") ||
 	       has_prefix(error, "NOAUTH") || has_prefix(error, DENIED) ||
-	       strstr(error, "READONLY") || strstr(error, DENIED_IN_SCRIPT) ||
-	       strstr(error, DENIED_IN_SCRIPT_ONCE);
+	       strstr(error, "READONLY") || strstr(error, "NOREPLICAS") ||
+	       strstr(error, DENIED_IN_SCRIPT) || strstr(error, DENIED_IN_SCRIPT_ONCE);
+}
+
+bool link_lacks_room(const char *error)
+{
+	return strstr(error, "OOM") || strstr(error, "MISCONF");
 }
 
 static void become_ready(struct link *l)
@@ -217,7 +223,8 @@ static void write_since(struct link *l, const char *verb, const char *script)
 	l->asked_ms = clock_steady_ms();
 }
 
-/* Whether it has room is another matter. */
+/* Whether it has room is another matter. Any other error of what uses all that we use means that nothing of it would work: one
+ * that is part of a Redis Cluster refuses keys of several slots, and others may lack scripts. */
 static void hear_whether_it_writes(struct link *l, struct wire *w, const redisReply *reply)
 {
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
@@ -225,7 +232,7 @@ static void hear_whether_it_writes(struct link *l, struct wire *w, const redisRe
 		write_since(l, "EVAL", l->write_since.text);
 		return;
 	}
-	l->written = !can_not_serve(error);
+	l->written = !*error || link_lacks_room(error);
 	if (l->written)
 		become_ready(l);
 	else

@@ -8,9 +8,9 @@
  *						once it was ready for LINK_STEADY_MS
  *
  * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write, and to do whatever
- * else we use, and did not say that it can't serve now (LOADING, READONLY, MASTERDOWN) or that our user may not (NOPERM): what
- * it writes is PREFIX since, when its data began, by its clock in milliseconds. It is away when one of them ends, when an
- * answer takes longer than cluster.redis_timeout, be it one that opens the link, or when Redis says that later. Which of
+ * else we use, and has done so, or lacks nothing but room: what it writes is PREFIX since, when its data began, by its clock in
+ * milliseconds. It is away when one of them ends, when an answer takes longer than cluster.redis_timeout, be it one that opens the
+ * link, or when Redis says later that it can't serve now (LOADING, READONLY, NOREPLICAS, MASTERDOWN) or that our user may not (NOPERM). Which of
  * the two it is, is said in the log once each ("cluster", state, reason), counted, and told to those who watch. Nothing is
  * kept for a Redis that is away: what was awaited is answered by NULL, and what is sent then is refused at once. After a
  * NULL nobody knows whether the command was carried out.
@@ -75,6 +75,9 @@ void link_watch(struct link *, void (*changed)(void *owner, bool ready), void *o
 /* Called when it becomes ready, and when it is so no longer. What others published between is lost. */
 
 bool link_ready(const struct link *);
+bool link_lacks_room(const char *error);
+/* Redis has refused a write for want of memory, or of room on its disk. */
+
 const char *link_prefix(const struct link *); /* of all keys and channels */
 char *link_name_channel(const struct link *, const char *channel);
 /* To be freed: with the prefix, and the database, since channels of Redis belong to none. */

@@ -79,7 +79,7 @@ struct nodes {
 static void see_whether_full(struct nodes *n, const redisReply *reply)
 {
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
-	bool full = strstr(error, "OOM") || strstr(error, "MISCONF");
+	bool full = link_lacks_room(error);
 	if (*error && !full)
 		return;
 	n->well = full ? 0 : n->well + 1;

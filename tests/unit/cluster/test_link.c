@@ -3,6 +3,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/mem.h"
 #include "cluster/link.h"
 #include "cluster/wire.h"
@@ -20,6 +21,7 @@ static pid_t redis;
 static struct loop *l;
 static struct link *link_;
 static struct conf *conf;
+static bool clustered; /* the next Redis is of a Redis Cluster */
 
 static struct {
 	int answers, none, readies, aways;
@@ -58,7 +60,8 @@ static void start_redis(void)
 	redis = fork();
 	if (redis == 0) {
 		execl("build/peers/bin/redis-server", "redis-server", "--port", "0", "--unixsocket",
-		      socket, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
+		      socket, "--save", "", "--dir", folder, "--logfile", "log",
+		      "--cluster-enabled", clustered ? "yes" : "no", (char *)NULL);
 		_exit(127);
 	}
 	assert_true(redis > 0);
@@ -97,7 +100,7 @@ static void on_heard(void *owner, const char *payload, size_t len)
 	snprintf(seen.heard, sizeof seen.heard, "%.*s", (int)len, payload);
 }
 
-static int start_with(int64_t timeout_ms)
+static void make_link(int64_t timeout_ms)
 {
 	memset(&seen, 0, sizeof seen);
 	l = loop_new("test", receive, NULL, NULL);
@@ -108,6 +111,11 @@ static int start_with(int64_t timeout_ms)
 	link_ = link_new(l, NULL, conf);
 	link_hear(link_, "news", on_heard, NULL);
 	link_watch(link_, on_change, NULL);
+}
+
+static int start_with(int64_t timeout_ms)
+{
+	make_link(timeout_ms);
 	start_redis();
 	link_begin(link_);
 	UNTIL(link_ready(link_));
@@ -235,6 +243,70 @@ static void one_that_takes_no_writes_is_away_until_it_does(void **state)
 	UNTIL(seen.readies == 2);
 }
 
+static bool is_away_for(const char *why)
+{
+	struct conditions now;
+	bool is = false;
+	conditions_take(&now);
+	for (int i = 0; i < now.n; i++)
+		is |= now.row[i].is == CONDITION_redis_away && strstr(now.row[i].reason, why);
+	conditions_fini(&now);
+	return is;
+}
+
+/* "OK", from a client of its own. */
+static void configure(const char *what)
+{
+	char *command =
+		mem_printf("build/peers/bin/redis-cli -e -s %s/s CONFIG SET %s", folder, what);
+	assert_int_equal(system(command), 0);
+	free(command);
+}
+
+static void one_that_lacks_replicas_to_write_to_is_away_until_it_has_enough(void **state)
+{
+	(void)state;
+	configure("min-replicas-to-write 1");
+	assert_true(ask("SET", "a", "one"));
+	UNTIL(seen.aways == 1);
+	assert_non_null(strstr(seen.text, "NOREPLICAS"));
+	int64_t began_ms = clock_steady_ms();
+	UNTIL(clock_steady_ms() > began_ms + 600);
+	assert_int_equal(seen.readies, 1);
+	configure("min-replicas-to-write 0");
+	UNTIL(seen.readies == 2);
+}
+
+static void one_without_room_is_there(void **state)
+{
+	(void)state;
+	configure("maxmemory 1");
+	kill(redis, SIGSTOP);
+	UNTIL(seen.aways == 1);
+	kill(redis, SIGCONT);
+	UNTIL(seen.readies == 2);
+	assert_true(ask("SET", "a", "one"));
+	UNTIL(seen.answers == 1);
+	assert_non_null(strstr(seen.text, "OOM"));
+}
+
+static void one_that_refuses_what_opens_the_link_is_away(void **state)
+{
+	(void)state;
+	clustered = true;
+	make_link(300);
+	start_redis();
+	clustered = false;
+	char *ping = mem_printf(
+		"until build/peers/bin/redis-cli -s %s/s PING 2>/dev/null; do :; done", folder);
+	assert_int_equal(system(ping), 0);
+	free(ping);
+	link_begin(link_);
+	UNTIL(link_ready(link_) || is_away_for("CLUSTERDOWN"));
+	assert_false(link_ready(link_));
+	stop(NULL);
+}
+
 static void no_more_is_awaited_than_is_allowed(void **state)
 {
 	int n = 0;
@@ -322,6 +394,11 @@ int main(void)
 						stop),
 		cmocka_unit_test_setup_teardown(one_that_takes_no_writes_is_away_until_it_does,
 						start, stop),
+		cmocka_unit_test_setup_teardown(
+			one_that_lacks_replicas_to_write_to_is_away_until_it_has_enough, start,
+			stop),
+		cmocka_unit_test_setup_teardown(one_without_room_is_there, start, stop),
+		cmocka_unit_test(one_that_refuses_what_opens_the_link_is_away),
 		cmocka_unit_test(a_redis_that_takes_no_packet_is_tried_as_often),
 		cmocka_unit_test_setup_teardown(no_more_is_awaited_than_is_allowed, start_patiently,
 						stop),
