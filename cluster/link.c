@@ -122,13 +122,17 @@ static void move_to(struct link *l, enum link_state to)
 	l->state = to;
 }
 
+/* The condition has the reason of the last attempt: it may be another one once Redis runs again. */
 static void say_state(struct link *l, const char *why)
 {
+	if (why)
+		condition_set(CONDITION_redis_away, "", why);
 	if (why ? l->said_away : l->said_ready)
 		return;
 	if (why || l->said_away)
 		metrics_add(METRIC_cluster_away, why ? 1 : -1);
-	condition_turn(CONDITION_redis_away, why != NULL, "", why);
+	if (!why)
+		condition_clear(CONDITION_redis_away, "");
 	l->said_away = why != NULL;
 	l->said_ready = why == NULL;
 	log_event(why ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node",
