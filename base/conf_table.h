@@ -542,7 +542,7 @@
 	P(flag, nats_tls, "false", 0, 0, RESTART, "",                                              \
 	  "Speak TLS with them. Their certificates must name the HOST or ADDRESS in nats, and be vouched for by nats_ca.") \
 	P(text, nats_ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RESTART, "",               \
-	  "PEM file with the authorities that may vouch for them. It is read at each start.")      \
+	  "PEM file with the authorities that may vouch for them. This file, nats_certificate and nats_key are read at each start, and anew where one of them has changed when the connection is lost.") \
 	P(text, nats_certificate, "", 0, 4000, RESTART, "",                                        \
 	  "PEM file with the certificate that we show to them. Empty: none.")                      \
 	P(text, nats_key, "", 0, 4000, RESTART, "", "PEM file with its private key.")              \

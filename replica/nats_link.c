@@ -184,7 +184,7 @@ static void set_up(struct thread_pool_job *tj)
 	struct job *j = (struct job *)tj;
 	struct nats_link *l = j->link;
 	struct nats_link_note *n = j->note;
-	if (j->anew)
+	if (j->anew || nats_setup_is_over(&l->setup))
 		disconnect_link(l);
 	natsStatus s = nats_setup_connect(&l->setup, &callbacks, l);
 	if (s == NATS_OK && !l->inbox)

@@ -217,6 +217,7 @@ natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks 
 	if (n->connection)
 		return NATS_OK;
 	watch_for(n, call, owner);
+	nats_files_note(&n->files, n->conf);
 	natsStatus s = natsOptions_Create(&o);
 	if (s == NATS_OK)
 		s = set_servers(n, o);
@@ -239,6 +240,15 @@ natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks 
 		nats_setup_close(n);
 	natsOptions_Destroy(o);
 	return s;
+}
+
+bool nats_setup_is_over(const struct nats_setup *n)
+{
+	if (!n->connection)
+		return false;
+	natsConnStatus is = natsConnection_Status(n->connection);
+	return is == NATS_CONN_STATUS_CLOSED ||
+	       (is != NATS_CONN_STATUS_CONNECTED && nats_files_changed(&n->files, n->conf));
 }
 
 static bool takes_only(const jsStreamConfig *c, const char *subjects)

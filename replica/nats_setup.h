@@ -14,6 +14,7 @@
 
 #include "base/conf.h"
 #include "replica/format.h"
+#include "replica/nats_files.h"
 
 #include <nats/nats.h>
 #include <semaphore.h>
@@ -36,6 +37,7 @@ struct nats_setup {
 	const atomic_bool *ends;    /* the owner does; NULL: it says so otherwise */
 	natsConnection *connection; /* NULL until the first one has come to be */
 	jsCtx *js;
+	struct nats_files files;  /* that it was made with */
 	struct nats_watch *watch; /* whom the connection calls; NULL as long as there was none */
 };
 
@@ -46,7 +48,12 @@ void nats_setup_close(struct nats_setup *);
 void nats_setup_fini(struct nats_setup *);
 
 natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *, void *owner);
-/* If there is no connection yet. Afterwards the library keeps it up. The callbacks stay, and may be NULL. */
+/* If there is no connection yet. Afterwards the library keeps it up, but where nats_setup_is_over(). The callbacks stay, and may be
+ * NULL. */
+
+bool nats_setup_is_over(const struct nats_setup *);
+/* The connection does not come back: the library gives up who was refused twice, as by credentials that have expired; or it
+ * is lost, and would be made again with files that are others by now. It is to be closed, and another one made. */
 
 void nats_setup_await_end(sem_t *);
 /* Until a thread of the library, which posts it, has called us for the last time: it has half a minute. */

@@ -356,7 +356,7 @@ static void hear_denial(struct node *n, const struct node_denial *d)
 static natsStatus connect_node(struct node *n)
 {
 	static const struct nats_callbacks callbacks = {.denied = post_denial};
-	if (n->anew) {
+	if (n->anew || nats_setup_is_over(&n->nats)) {
 		roster_disconnect(&n->roster);
 		nats_setup_close(&n->nats);
 		n->anew = false;

@@ -12,7 +12,8 @@
  *	nats_link.c    the connection          copy.c      which file is there, and how far
  *	nats_setup.c   stream and connection   flight.c    what is under way
  *	               of the node's own      copy_orders.c  what must wait for all that was written before:
- *	format.c       what lies in it                     marks, checkpoints, purges
+ *	nats_files.c   files for TLS                       marks, checkpoints, purges
+ *	format.c       what lies in it
  *	stream_form.c  whether the stream keeps it  trouble.c   what the log is told of failures
  *
  * OWNERSHIP  replica_new() makes it.

@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from test_replica import config_of, ids_of, metric, replicated, reply_of, start_node, wait_copied, wait_taken
 
+from lab.certs import Certificates
 from lab.nats import Nats
+from lab.nats_keys import Realm
 from lab.net import LOOPBACK, wait_until
 from lab.sink import Rule
 from lab.smtp import Client
@@ -357,6 +359,55 @@ def test_rights_that_are_withdrawn_are_named_and_given_back_they_serve_again(lab
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats) == before
+
+
+def test_a_login_that_was_refused_for_a_while_serves_again(lab):
+    """The library closes a connection for good that was refused twice."""
+    realm, other = Realm(lab.folder("realm")), Realm(lab.folder("other"))
+    nats, sink = Nats(lab.folder("nats"), servers=1, extra=realm.extra), lab.sink(later())
+    lab.callback(nats.close)
+    (server,) = nats.servers
+    server.start()
+    relay = relay_of(lab, nats, sink, nats_credentials=realm.credentials, adopt_after="0s")
+    relay.wait_event("replica", 60, state="complete")
+    server.kill()
+    server.write(nats.configure(server, other.extra))
+    server.start()
+    wait_until(lambda: any(event["reason"].startswith("connection: ") for event in relay.events("replica", state="failed")), 60, "it to be refused")
+    server.kill()
+    server.write(nats.configure(server, realm.extra))
+    server.start()
+    relay.wait_event("replica", 60, state="up", count=2)
+    wait_taken(relay)
+
+
+def put_certificate(folder, made):
+    """Have these files there, each at once; return the path of each."""
+    certificate, key = made.host("localhost")
+    paths = [f"{folder}/{name}" for name in ("certificate", "key", "ca")]
+    for path, source in zip(paths, (certificate, key, made.ca)):
+        shutil.copy(source, f"{path}.new")
+        os.chmod(f"{path}.new", 0o644)
+        os.rename(f"{path}.new", path)
+    return paths
+
+
+def test_certificates_that_were_renewed_are_shown_and_believed_when_nats_is_back(lab):
+    folder = lab.folder("files")
+    certificate, key, authority = put_certificate(folder, lab.certificates)
+    tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}", ca_file: "{authority}", verify: true }}\n'
+    nats, sink = Nats(lab.folder("nats"), servers=1, extra=tls), lab.sink(later())
+    lab.callback(nats.close)
+    (server,) = nats.servers
+    server.start()
+    settings = {"nats_tls": True, "nats_ca": authority, "nats_certificate": certificate, "nats_key": key}
+    relay = start_node(lab, config_of(nats, sink, nats=f"localhost:{server.port}", nats_replicas=1, adopt_after="0s", **settings))
+    relay.wait_event("replica", 60, state="complete")
+    put_certificate(folder, Certificates(lab.folder("others")))
+    server.kill()
+    server.start()
+    relay.wait_event("replica", 60, state="up", count=2)
+    wait_taken(relay)
 
 
 @pytest.mark.parametrize("but", ['subscribe: { deny: ["_INBOX.>"] }', 'publish: { deny: ["$JS.API.STREAM.MSG.GET.KV_sluice-nodes"] }', 'publish: { deny: ["$KV.>"] }'])

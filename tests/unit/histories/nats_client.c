@@ -622,6 +622,12 @@ void natsConnection_Destroy(natsConnection *nc)
 		fibers_after(latency_us(), nc->of, tell_closed, nc);
 }
 
+natsConnStatus natsConnection_Status(natsConnection *nc)
+{
+	return nats_client_reaches(nc->of) ? NATS_CONN_STATUS_CONNECTED
+					   : NATS_CONN_STATUS_RECONNECTING;
+}
+
 natsStatus natsConnection_JetStream(jsCtx **js, natsConnection *nc, jsOptions *o)
 {
 	*js = mem_zalloc(sizeof **js);
