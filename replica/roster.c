@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "replica/stream_form.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,12 +210,48 @@ static natsStatus take_number(struct roster *r, const char *key, const char *tok
 	return is_ours(r, key, token, ours);
 }
 
+/* Those that other nodes have. */
+struct numbers {
+	struct roster *roster;
+	natsStatus status;
+	bool taken[IDENT_NODES];
+};
+
+static void note_claimed(void *owner, const char *node)
+{
+	struct numbers *n = owner;
+	struct replica_epoch claim;
+	bool there = false;
+	if (n->status != NATS_OK || roster_find(n->roster, node))
+		return;
+	n->status = nats_setup_claim(n->roster->nats, node, &claim, &there);
+	if (there)
+		n->taken[claim.number] = true;
+}
+
+/* Whatever keys the bucket has lost, and rows: who works has it from its row, which it writes anew, and goes on with its number. */
+static natsStatus find_taken(struct numbers *n)
+{
+	const struct roster *r = n->roster;
+	for (int i = 0; i < r->n; i++)
+		if (r->row[i].there)
+			n->taken[r->row[i].is.number] = true;
+	return nats_setup_nodes(r->nats, note_claimed, n) ? n->status : NATS_TIMEOUT;
+}
+
 natsStatus roster_number(struct roster *r, const char *node, unsigned *number)
 {
 	char token[REPLICA_TOKEN], key[KEY];
+	struct numbers others = {.roster = r, .status = NATS_OK};
 	bool ours = false;
 	replica_token(node, token);
+	assert(!roster_find(r, node));
+	natsStatus known = find_taken(&others);
+	if (known != NATS_OK)
+		return known;
 	for (*number = 1; *number < IDENT_NODES; ++*number) {
+		if (others.taken[*number])
+			continue;
 		snprintf(key, sizeof key, "number.%u", *number);
 		natsStatus s = is_ours(r, key, token, &ours);
 		if (s == NATS_NOT_FOUND)

@@ -55,6 +55,7 @@ natsStatus roster_write(struct roster *, const char *node, const struct replica_
  * written meanwhile. written: the revision of ours; may be NULL. */
 
 natsStatus roster_number(struct roster *, const char *node, unsigned *number);
-/* The number of this node in its ids, taken for ever. NATS_ILLEGAL_STATE: there are too many. */
+/* The number of this node, which has no row, in its ids, taken for ever; none that another has by its row, or, where that is lost, by
+ * its stream. NATS_ILLEGAL_STATE: there are too many. */
 
 #endif

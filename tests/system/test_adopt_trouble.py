@@ -101,6 +101,23 @@ def test_a_bucket_that_was_lost_is_made_again_by_those_who_work(lab, nats, adopt
     nodes["k1"].wait_ended()
 
 
+@pytest.mark.parametrize("alive", [True, False])
+def test_whoever_comes_when_the_bucket_was_lost_makes_no_ids_of_others(lab, nats, alive):
+    """Of those that work by their rows, which are written again; of those that are off by their streams."""
+    sink = lab.sink()
+    nodes = nodes_of(lab, nats, sink, "m1", "m2", adopt_after="0s")
+    for name in ("m1", "m2"):
+        nodes[name].wait_event("replica", state="complete")
+        if not alive:
+            nodes[name].kill()
+    numbers = {row_of(nats, name)["number"] for name in ("m1", "m2")}
+    assert nats.ask("$JS.API.STREAM.DELETE.KV_sluice-nodes")["success"]
+    if alive:
+        wait_until(lambda: nats.ask("$JS.API.STREAM.INFO.KV_sluice-nodes").get("state", {}).get("messages", 0) == 2, 60, "the rows of both to be there")
+    nodes_of(lab, nats, sink, "m3", adopt_after="0s")
+    assert len(numbers) == 2 and row_of(nats, "m3")["number"] not in numbers
+
+
 def test_a_queue_that_another_may_have_is_not_changed_by_orders(lab, nats):
     relay = nodes_of(lab, nats, lab.sink(later()), "m1")["m1"]
     (ident,) = take(relay, 1, 0).values()
