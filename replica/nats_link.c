@@ -308,13 +308,14 @@ void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row, bool
 	give_job(l, j);
 }
 
-bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
-		       const void *message, size_t len)
+const char *nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
+			      const void *message, size_t len)
 {
 	char reply[128];
 	snprintf(reply, sizeof reply, "%s.%" PRIu64, l->inbox, number);
-	return natsConnection_PublishRequest(l->setup.connection, subject, reply, message,
-					     (int)len) == NATS_OK;
+	natsStatus s = natsConnection_PublishRequest(l->setup.connection, subject, reply, message,
+						     (int)len);
+	return s == NATS_OK ? NULL : natsStatus_GetText(s);
 }
 
 void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, uint64_t keep)

@@ -69,9 +69,9 @@ struct replica_epoch;
 void nats_link_set_up(struct nats_link *, const struct replica_epoch *, bool anew);
 /* Connect, if need be, or anew, and have the stream take what is of that epoch, and say that we have it. One at a time. */
 
-bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
-		       const void *message, size_t len);
-/* After a set-up that went well. False: it can't be sent now. It may block for as long as a server that does
+const char *nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
+			      const void *message, size_t len);
+/* After a set-up that went well. Why it can't be sent now; NULL: it is. It may block for as long as a server that does
  * not read is waited for: NATS_LINK_WRITE_MS. */
 
 enum { NATS_LINK_WRITE_MS = 2000 };

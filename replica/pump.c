@@ -47,10 +47,10 @@ static bool send_message(struct replica *r, struct replica_head *h, const struct
 	m.type = h->type;
 	m.bytes = len;
 	m.sent_ms = clock_steady_ms();
-	bool sent = nats_link_publish(r->link, subject, m.number, r->message, len);
+	const char *why = nats_link_publish(r->link, subject, m.number, r->message, len);
 	free(subject);
-	if (!sent) {
-		replica_failed(r, "can't be written to");
+	if (why) {
+		replica_failed(r, log_text("can't be written to: %s", why));
 		return false;
 	}
 	flight_add(&r->flight, &m);

@@ -323,6 +323,7 @@ def test_what_fails_as_often_as_it_is_set_up_is_told_twice_and_its_end_once(lab)
     wait_until(lambda: metric(relay, "replica_failures_total") > 10, 60, "many failures")
     told = [event["state"] for event in relay.events("replica") if event["state"] in ("failed", "up")]
     assert told == ["up", "failed", "up", "failed"]
+    assert "Maximum Payload" in relay.events("replica", state="failed")[0]["reason"]
     nats.servers[0].kill()
     nats.servers[0].write(nats.configure(nats.servers[0]))
     nats.servers[0].start()
