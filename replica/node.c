@@ -77,13 +77,20 @@ static void forget_denial(struct node *n)
 	n->denied = NULL;
 }
 
+/* What comes again is said again. */
+static void forget_reason(struct node *n)
+{
+	free(n->reason);
+	n->reason = NULL;
+}
+
 /* Once for each reason, since it is asked again and again. */
 static void wait_for(struct node *n, const char *reason)
 {
 	const bool told = n->reason && strcmp(n->reason, reason) == 0;
 	if (told || atomic_load(&n->interrupt)) /* what fails then was not asked */
 		return;
-	free(n->reason);
+	forget_reason(n);
 	n->reason = mem_strdup(reason);
 	if (n->state != NODE_UP)
 		condition_set(CONDITION_node_waits, "", reason);
@@ -143,8 +150,7 @@ static void begin_epoch(struct node *n, const struct replica_epoch *row, uint64_
 	n->row = *row;
 	n->revision = revision;
 	n->state = NODE_UP;
-	free(n->reason);
-	n->reason = NULL;
+	forget_reason(n);
 	ident_set_node(row->number);
 	forget_denial(n);
 	metrics_add(METRIC_node_up, 1);
@@ -314,6 +320,7 @@ static void judge_own_row(struct node *n)
 		break;
 	case EPOCH_HOLDS:
 		n->revision = row->seen.revision;
+		forget_reason(n);
 		break;
 	case EPOCH_TAKEN:
 		end_life(n);

@@ -73,7 +73,7 @@ struct node {
 		behind; /* the stream has what a later state of this folder wrote, of this epoch; 0: no */
 	bool doubts;  /* EPOCH_DOUBT: the operator is asked, */
 	bool insists; /* and has said that this folder is the queue */
-	char *reason; /* that was logged last */
+	char *reason; /* that was logged last, as long as it holds */
 	char *denied; /* what NATS does not permit, as it was said last; NULL: it answers */
 	bool anew;    /* that was said of this connection */
 	unsigned looks;

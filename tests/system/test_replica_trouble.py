@@ -6,9 +6,11 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from test_adopt import row_of
 from test_replica import config_of, ids_of, metric, replicated, reply_of, start_node, wait_copied, wait_taken
 
 from lab.certs import Certificates
@@ -380,6 +382,18 @@ def test_a_login_that_was_refused_for_a_while_serves_again(lab):
     server.start()
     relay.wait_event("replica", 60, state="up", count=2)
     wait_taken(relay)
+
+
+def test_a_node_that_works_says_each_time_that_it_does_not_reach_the_others(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    (server,) = nats.servers
+    relay = relay_of(lab, nats, sink, adopt_after="0s")
+    for times in (1, 2):
+        server.kill()
+        wait_until(lambda count=times: len([one for one in relay.events("node", state="up") if one.level == "warning"]) == count, 60, "it to be said")
+        server.start()
+        renewed = int(time.time() * 1000)
+        wait_until(lambda since=renewed: row_of(nats, "node1")["seen_ms"] > since, 60, "the row to be written")
 
 
 def put_certificate(folder, made):
