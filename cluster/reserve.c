@@ -78,6 +78,8 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 		.since = r->since,
 		.known_us = number_max(0, r->next_us - now_us)};
 	r->asked = true;
+	r->forgetting = r->forget;
+	r->looking = r->look;
 	r->forget = r->look = false;
 	r->telling = r->spent;
 	r->spent = 0;
@@ -118,6 +120,8 @@ void reserve_missed(struct reserve *r)
 	r->asked = false;
 	r->spent = number_min(r->spent + r->telling, r->rate.events);
 	r->telling = 0;
+	r->forget |= r->forgetting;
+	r->look |= r->looking;
 }
 
 bool reserve_alone(struct reserve *r, int64_t nodes, int64_t now_us, struct reserve_grant *g)

@@ -42,7 +42,8 @@ struct reserve {
 	struct gcra alone; /* steady clock: of the node's own part */
 	int64_t wanted;	   /* ahead; 0: nobody waits for an answer */
 	int64_t spent;	   /* passed, and not asked about */
-	int64_t telling;   /* in the ask under way */
+	int64_t telling;   /* in the ask under way, */
+	bool looking, forgetting; /* likewise */
 	bool look;	   /* what all have had is wanted, whether something was spent or not */
 	bool forget;	   /* the next ask begins anew */
 	bool asked;	   /* an ask is under way */
@@ -90,7 +91,7 @@ void reserve_answered(struct reserve *, const struct reserve_answer *, int64_t n
 int64_t reserve_next_us(const struct reserve *, const struct reserve_answer *, int64_t now_us);
 /* Steady clock: the GCRA of all nodes with what this one has spent since. After reserve_answered(). */
 
-void reserve_missed(struct reserve *); /* no answer comes: what it told is told again */
+void reserve_missed(struct reserve *); /* no answer comes: what it told, or wanted to know, is asked again */
 
 bool reserve_alone(struct reserve *, int64_t nodes, int64_t now_us, struct reserve_grant *);
 /* Without Redis: what is wanted, of the node's own part. False: nothing is. */

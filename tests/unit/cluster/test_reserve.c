@@ -171,6 +171,32 @@ static void what_was_not_answered_is_told_again(void **state)
 	assert_int_equal(ask.spent, 10);
 }
 
+static void what_is_to_begin_anew_or_to_be_known_is_asked_again_where_nobody_answers(void **state)
+{
+	(void)state;
+	begin(1, 10, 60000);
+	struct reserve *r = &node[0].r;
+	struct reserve_ask ask;
+	struct reserve_grant g;
+	reserve_forget(r, now_us);
+	for (int i = 0; i < 2; i++) {
+		assert_true(reserve_ask(r, 1, now_us, &ask));
+		assert_true(ask.forget);
+		reserve_missed(r);
+		assert_false(reserve_over(r, now_us + INT64_C(100000000)));
+	}
+	reserve_spend(r, &rate, 0, now_us);
+	assert_true(reserve_ask(r, 1, now_us, &ask));
+	assert_true(ask.forget);
+	reserve_answered(r, &(struct reserve_answer){.since = 1}, 1, now_us, &g);
+	assert_false(reserve_ask(r, 1, now_us, &ask));
+	reserve_spend(r, &rate, 0, now_us);
+	assert_true(reserve_ask(r, 1, now_us, &ask));
+	assert_false(ask.forget);
+	reserve_missed(r);
+	assert_true(reserve_ask(r, 1, now_us, &ask));
+}
+
 static void nobody_gets_more_than_was_wanted(void **state)
 {
 	struct reserve r = {0};
@@ -211,6 +237,8 @@ int main(void)
 		cmocka_unit_test(without_redis_each_has_its_part_of_a_rate),
 		cmocka_unit_test(what_has_passed_is_known_to_all),
 		cmocka_unit_test(what_was_not_answered_is_told_again),
+		cmocka_unit_test(
+			what_is_to_begin_anew_or_to_be_known_is_asked_again_where_nobody_answers),
 		cmocka_unit_test(nobody_gets_more_than_was_wanted),
 		cmocka_unit_test(a_name_that_nobody_uses_is_forgotten),
 	};
