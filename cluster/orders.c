@@ -233,14 +233,23 @@ static void apply_all(struct orders *o, const redisReply *all)
 
 static void look_for_orders(struct orders *);
 
+/* What is no hash has none: the next that is given takes its place. */
+static const redisReply *orders_of(const redisReply *reply)
+{
+	static const redisReply none = {.type = REDIS_REPLY_ARRAY};
+	bool other = reply && reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "WRONGTYPE");
+	return other ? &none : reply;
+}
+
 static void on_look(void *owner, const redisReply *reply)
 {
 	struct orders *o = owner;
 	bool again = o->again;
+	const redisReply *all = orders_of(reply);
 	magic_check(o, ORDERS_MAGIC);
 	o->looking = o->again = false;
-	if (resp_is_array(reply, 0)) /* empty: of a Redis that has lost all, too */
-		apply_all(o, reply);
+	if (resp_is_array(all, 0)) /* empty: of a Redis that has lost all, too */
+		apply_all(o, all);
 	if (again)
 		look_for_orders(o);
 }

@@ -359,6 +359,18 @@ def test_orders_that_redis_has_lost_are_missed_when_it_is_back(lab, redis):
     assert not beta.events("cluster", state="lost")[1:]
 
 
+def test_orders_in_whose_place_another_program_has_put_something_are_missed(lab, redis):
+    sink = lab.sink()
+    alpha = lab.relay(config_of("alpha", redis, sink.port))
+    wait_ready(alpha)
+    order(alpha, "dest", "suspend", "one.test", "--cluster")
+    wait_suspended(alpha, "one.test")
+    redis.ask("DEL", "sluice:orders")
+    redis.ask("LPUSH", "sluice:orders", "something")
+    alpha.restart()
+    alpha.wait_event("cluster", state="lost")
+
+
 def test_what_is_lost_under_a_standing_connection_is_told_again_and_missed(lab, redis):
     port = free_port()
     alpha, beta = [lab.relay(config_of(name, redis, port)) for name in NAMES[:2]]
