@@ -37,9 +37,13 @@ enum {
 #define READER "adoption"
 #define HOLLOW "stream: NATS has lost where it begins, and what is left counts as nothing"
 
-static bool say_failure(struct buf *error, const char *what, natsStatus s)
+/* What was denied gets no answer; that it was, the server says in a message of its own. */
+static bool say_failure(const struct nats_setup *n, struct buf *error, const char *what,
+			natsStatus s)
 {
-	buf_printf(error, "%s: %s", what, natsStatus_GetText(s));
+	char denial[NATS_SETUP_DENIAL];
+	bool denied = s == NATS_TIMEOUT && nats_setup_denied(n, denial);
+	buf_printf(error, "%s: %s", what, denied ? denial : natsStatus_GetText(s));
 	return false;
 }
 
@@ -106,8 +110,8 @@ static int batch_of(uint64_t bytes, int messages)
 }
 
 /* Whoever hands them out may be behind whoever has told how many there are. */
-static bool fetch_all(struct harvest *h, natsSubscription *sub, struct reading *r,
-		      struct buf *error)
+static bool fetch_all(struct harvest *h, const struct nats_setup *n, natsSubscription *sub,
+		      struct reading *r, struct buf *error)
 {
 	int batch = BATCH_LEAST;
 	while (r->messages < h->messages) {
@@ -117,7 +121,7 @@ static bool fetch_all(struct harvest *h, natsSubscription *sub, struct reading *
 			return false;
 		natsStatus s = natsSubscription_Fetch(&list, sub, batch, FETCH_MS, NULL);
 		if (s != NATS_OK)
-			return say_failure(error, "fetch", s);
+			return say_failure(n, error, "fetch", s);
 		int count = list.Count;
 		if (!keep_messages(r, &list))
 			return failed_here(error, KEPT);
@@ -153,7 +157,7 @@ static bool find_end(struct harvest *h, struct nats_setup *n, const struct nats_
 	struct nats_stream is;
 	natsStatus s = nats_setup_look_settled(n, was, &is);
 	if (s != NATS_OK)
-		return say_failure(error, "stream", s);
+		return say_failure(n, error, "stream", s);
 	h->end = is.last;
 	h->messages = is.messages;
 	return true;
@@ -164,7 +168,8 @@ static bool read_stream(struct harvest *h, struct nats_setup *n, const char *str
 {
 	natsSubscription *sub = NULL;
 	natsStatus s = subscribe_reader(n, stream, &sub);
-	bool ok = s == NATS_OK ? fetch_all(h, sub, r, error) : say_failure(error, "reader", s);
+	bool ok =
+		s == NATS_OK ? fetch_all(h, n, sub, r, error) : say_failure(n, error, "reader", s);
 	natsSubscription_Destroy(sub);
 	js_DeleteConsumer(n->js, stream, READER, NULL, NULL);
 	return ok;
@@ -308,7 +313,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 		s = nats_setup_stream(n, h->row, &is);
 	h->alone = s == NATS_OK && is.alone;
 	if (s != NATS_OK)
-		return say_failure(error, "stream", s);
+		return say_failure(n, error, "stream", s);
 	if (!find_end(h, n, &is, error))
 		return false;
 	bool ours;

@@ -140,6 +140,16 @@ void nats_setup_denial(char text[NATS_SETUP_DENIAL], const char *said)
 		snprintf(text, NATS_SETUP_DENIAL, "NATS does not permit it: %s", said);
 }
 
+bool nats_setup_denied(const struct nats_setup *n, char text[NATS_SETUP_DENIAL])
+{
+	const char *said = NULL;
+	if (!n->connection ||
+	    natsConnection_GetLastError(n->connection, &said) != NATS_NOT_PERMITTED)
+		return false;
+	nats_setup_denial(text, said ? said : "");
+	return true;
+}
+
 static natsStatus set_servers(const struct nats_setup *n, natsOptions *o)
 {
 	char *urls[SERVERS], *save = NULL, *text = mem_strdup(n->conf->nats);

@@ -66,6 +66,9 @@ void nats_setup_denial(char text[NATS_SETUP_DENIAL], const char *said);
 /* In our words where it is known what is denied. said: by the server. The same text for each inbox, which has another name every
  * time. */
 
+bool nats_setup_denied(const struct nats_setup *, char text[NATS_SETUP_DENIAL]);
+/* The last that a server has said by this connection is that it does not permit something: the same text. */
+
 enum { NATS_SETUP_LEADER = 128 };
 
 struct nats_stream {

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from test_adopt import Nodes, config_of, lose_disk, row_of, take
+from test_replica_trouble import rights
 
 from lab.nats import Nats
 from lab.net import accepts, wait_until
@@ -277,6 +278,16 @@ def test_what_can_not_be_taken_is_given_back(lab, nats):
     wait_until(lambda: nodes["g3"].events("node", state="adopted", node="g1"), 60, "another to adopt it")
     assert set(ids.values()) == {one.keys["id"] for one in nodes["g3"].events("adopted")}
     assert nodes["g2"].command("queue", "list").stdout.startswith("-- 0 ")
+
+
+@pytest.mark.parametrize("what", ["CONSUMER.DURABLE.CREATE", "CONSUMER.MSG.NEXT", "STREAM.UPDATE"])
+def test_who_may_not_read_what_it_is_to_adopt_says_what_is_not_permitted(lab, what):
+    nats = Nats(lab.folder("nats"), servers=1, extra=rights(f'publish: {{ deny: ["$JS.API.{what}.sluice-n1", "$JS.API.{what}.sluice-n1.>"] }}'))
+    lab.callback(nats.close)
+    nodes = nodes_of(lab, nats.start(), lab.sink(later()), "n1", "n2")
+    take(nodes["n1"], 1, 0)
+    nodes["n1"].kill()
+    wait_until(lambda: any(f"does not permit to publish to $JS.API.{what}.sluice-n1" in one["reason"] for one in nodes.events("adopting", "n1")), 60, "it to be named")
 
 
 def test_who_loses_a_queue_while_it_is_taken_keeps_nothing_of_it_and_adopts_others(lab, nats):
