@@ -109,7 +109,7 @@ $(O)/%.o: %.c
 $(O)/cmd/http/page_files.o: $(wildcard cmd/http/page/*)
 
 # Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
-UNIT_OF_NODES = $(wildcard $(patsubst %,tests/unit/%/test_*.c,cluster replica histories)) tests/unit/sim/test_nodes.c tests/unit/sim/test_fair_nodes.c tests/unit/qmgr/test_pooling.c
+UNIT_OF_NODES = $(wildcard $(patsubst %,tests/unit/%/test_*.c,cluster replica histories)) tests/unit/sim/test_nodes.c tests/unit/sim/test_fair_nodes.c tests/unit/qmgr/test_pooling.c tests/unit/cmd/test_late_notes.c
 UNIT = $(patsubst %.c,$(B)/%,$(filter-out $(if $(ALONE),$(UNIT_OF_NODES)),$(wildcard tests/unit/*/test_*.c)))
 
 unit: $(UNIT)

@@ -76,6 +76,11 @@ void cluster_inquiry_free(struct cluster_inquiry **sp)
 	assert(!*sp);
 }
 
+void cluster_asked_free(struct cluster_asked **ap)
+{
+	assert(!*ap);
+}
+
 void cluster_view_free(struct cluster_view **vp)
 {
 	assert(!*vp);

@@ -10,6 +10,7 @@
 #include "cmd/control/milter_job.h"
 #include "cmd/control/order_job.h"
 #include "cmd/control/queue_job.h"
+#include "cmd/relay/late_notes.h"
 #include "cmd/relay/node_job.h"
 #include "cmd/relay/server.h"
 #include "cmd/relay/server_reload.h"
@@ -298,6 +299,8 @@ static bool receive_of_nodes(struct server *s, struct note *note)
 void requests_receive(void *server, struct note *note)
 {
 	struct server *s = server;
+	if (s->stopped && late_notes_take(note, &s->order_missed))
+		return;
 	if (receive_state(s, note) || receive_of_nodes(s, note))
 		return;
 	switch (note->type) {

@@ -448,6 +448,7 @@ void server_free(struct server **sp)
 	spool_free(&s->spool);
 	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
+	mailbox_drain(&s->loop->mailbox); /* what was asked by other nodes is answered to cluster */
 	cluster_free(&s->cluster);
 	log_close();
 	/* Who waits for the end sees it now. */

@@ -99,7 +99,8 @@ struct server {
 	/* Who has said node drain, and is told whether the queue was handed over; or NULL. */
 	struct request *drainer;
 	struct kept_text kept[KEPT_COUNT];
-	bool stopped; /* what was learnt is written for the last time */
+	bool stopped;	   /* what was learnt is written for the last time */
+	bool order_missed; /* late_notes.h */
 };
 
 struct server *server_new(struct conf *, struct buf *error);

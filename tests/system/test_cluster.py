@@ -3,7 +3,9 @@
 
 import contextlib
 import datetime
+import itertools
 import json
+import threading
 import time
 import urllib.request
 
@@ -253,6 +255,39 @@ def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     order(alpha, "dest", "reset", site, "--cluster")
     names = {relay: [one["site"] for one in relay.events("site", state="suspended") if "window" not in one.keys] for relay in (alpha, beta, gamma)}
     assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
+
+
+@contextlib.contextmanager
+def told_all_the_time(redis, commands):
+    """Have Redis carry out what this returns for a number, for each number, as fast as it can."""
+    stop = threading.Event()
+
+    def tell():
+        for number in itertools.count(1):
+            if stop.is_set():
+                return
+            redis.tell(commands(number))
+
+    thread = threading.Thread(target=tell)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("what", ["orders", "questions"])
+def test_a_relay_ends_whatever_other_nodes_want_of_it_meanwhile(lab, redis, what):
+    of = {"orders": lambda n: [("HSET", "sluice:orders", "id", "a" * 32, "last", str(n), f"dest n{n % 50}.test", f"{n}\tsuspend\tx"), ("PUBLISH", "sluice:news", str(n))],
+          "questions": lambda n: [("PUBLISH", "sluice:asked", f"x\t{n:016x}\tflow list")]}
+    alpha = lab.relay(config_of("alpha", redis, free_port()))
+    for times in range(1, 4):
+        wait_ready(alpha, count=times)
+        with told_all_the_time(redis, lambda n: of[what](n) * 5):
+            wait_beats(redis, "alpha", count=1)
+            alpha.stop()
+        alpha.start()
 
 
 def test_a_suspension_with_an_end_ends_on_all_nodes(lab, redis):

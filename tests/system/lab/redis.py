@@ -52,6 +52,14 @@ class Redis:
             connection.sendall(_command(*words))
             return connection.makefile("rb").readline().decode().rstrip("\r\n")
 
+    def tell(self, commands):
+        """Carry out these together, without TLS, whatever the replies are."""
+        with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
+            connection.sendall(b"".join(_command(*words) for words in commands))
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(1 << 16):
+                pass
+
     def value(self, *words):
         """Carry out a command whose reply is a value, without TLS, and return that; None where there is none."""
         with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:

@@ -1,0 +1,21 @@
+/* late_notes.h - what comes from other nodes for a relay that has ended, and is looked at when it is freed.
+ *
+ * Whoever would carry it out has stopped. An order is carried out at the next start then: Redis has it, and that it was carried
+ * out here is noted no more, for a later note would say so of it as well.
+ *
+ * OWNERSHIP  The server's.
+ * THREAD     Main.
+ * ERRORS     None.
+ * SEE        cluster/orders.h.
+ */
+#ifndef CMD_RELAY_LATE_NOTES_H
+#define CMD_RELAY_LATE_NOTES_H
+
+#include "base/mailbox.h"
+
+#include <stdbool.h>
+
+bool late_notes_take(struct note *, bool *missed);
+/* True: it is freed. missed: an order was, at any time. An order of ours that comes back otherwise says that it was not carried out. */
+
+#endif
