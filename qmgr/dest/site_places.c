@@ -8,6 +8,7 @@
  */
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/indoubt.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/site_limits.h"
 #include "qmgr/dest/source.h"
 
@@ -35,12 +36,17 @@ static struct conn *idle_own(const struct site *s)
 	return NULL;
 }
 
+static bool is_beyond_provider(const struct conn *c, const struct site *s)
+{
+	return c->site->provider != s->provider && provider_full(s->provider);
+}
+
 /* Its site has nothing for it now, or has had its turn. What failed in TLS under one name says nothing
  * about another: such a connection is lent to nobody who calls the host otherwise. */
 static bool to_spare(const struct conn *c, const struct site *s, const char *name)
 {
 	return !(c->plain && strcmp(c->name, name) != 0) && c->site != s &&
-	       c->site->queue.transport == s->queue.transport &&
+	       c->site->queue.transport == s->queue.transport && !is_beyond_provider(c, s) &&
 	       (c->site->queue.state != QUEUE_PLACED || conn_yields(c)) && conn_has_place(c);
 }
 

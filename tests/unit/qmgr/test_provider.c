@@ -120,6 +120,36 @@ static void one_that_has_just_become_ready_is_used_first(void **state)
 	destdb_check(&q->db);
 }
 
+/* A domain that calls the provider's host by a name of its own is not the provider's. */
+static const char own_name[] = "10 mx.own.test 192.0.2.1";
+
+static void send_to_own_name(uint64_t id)
+{
+	send_mail(id, "x@own.test");
+	if (questions.n > 0)
+		answer("own.test", own_name);
+}
+
+static void a_connection_that_is_lent_to_it_counts(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } connection_limit = 1 }");
+	send_to_own_name(1);
+	ready(open_at(0), 1);
+	send_to(1, 2);
+	ready(open_at(1), 1);
+	done(delivery_of_mail(1), VERDICT_SENT); /* idle, and to the host of the first */
+	send_to(0, 3);
+	assert_int_equal(given.n, 1);
+	assert_int_equal(site_of(0)->connections, 0);
+	assert_int_equal(admission_of_first(site_of(0)).constraint,
+			 CONSTRAINT_PROVIDER_CONNECTION_LIMIT);
+	done(delivery_of_mail(2), VERDICT_SENT);
+	close_orderly(open_to("mx1.big.test"));
+	assert_int_equal(delivery_of_mail(3)->connection, open_to("mx.own.test")->connection);
+	destdb_check(&q->db);
+}
+
 /* Younger mail comes for the first as it goes; depth: of the pipeline. */
 static void serve_first_until_second_is(int depth)
 {
@@ -677,6 +707,7 @@ int main(void)
 		TEST(a_connection_that_ends_makes_room_for_the_first_in_line),
 		TEST(an_idle_connection_makes_room),
 		TEST(one_that_has_just_become_ready_is_used_first),
+		TEST(a_connection_that_is_lent_to_it_counts),
 		TEST(one_that_is_always_busy_makes_room_after_its_turn),
 		TEST(so_does_one_with_a_pipeline),
 		TEST(it_is_kept_while_its_own_mail_is_older),
