@@ -87,6 +87,7 @@ static enum stream_io tls_outcome(struct stream *s, int ret, bool writing)
 	case SSL_ERROR_SYSCALL:
 		if (saved == 0 && !writing && s->state == STREAM_SECURE)
 			return STREAM_IO_END;
+		s->write_failed |= writing;
 		stream_fail(s, "TLS", saved ? strerror(saved) : "connection closed");
 		return STREAM_IO_FAILED;
 	default:

@@ -256,7 +256,7 @@ static void tell_failure(struct stream *s)
 {
 	if (s->error_told)
 		return;
-	if (s->write_failed && s->state == STREAM_PLAIN) {
+	if (s->write_failed && (s->state == STREAM_PLAIN || s->state == STREAM_SECURE)) {
 		s->failed = false;
 		s->eof_told = true; /* one ending is enough */
 		if (!read_some(s))

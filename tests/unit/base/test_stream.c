@@ -517,6 +517,27 @@ static void after_starttls_all_goes_encrypted_both_ways(void **state)
 	assert_int_equal(server.count[STREAM_ERROR], 0);
 }
 
+static void so_is_one_under_tls(void **state)
+{
+	(void)state;
+	shake_hands(NULL);
+	say(&server, "250 a\r\n"); /* the tickets come before it */
+	UNTIL(has(&client, "250 a\r\n"));
+	buf_clear(&client.got);
+	stream_pause(client.stream);
+	say(&server, "421 going down\r\n");
+	stream_free(&server.stream);
+	run_for(20);
+	say(&client, "one\r\n"); /* is answered by a reset */
+	run_for(20);
+	stream_resume(client.stream);
+	say(&client, "two\r\n");
+	UNTIL(client.count[STREAM_ERROR] + client.count[STREAM_EOF] > 0);
+	assert_true(has(&client, "421 going down\r\n"));
+	run_for(20);
+	assert_int_equal(client.count[STREAM_ERROR] + client.count[STREAM_EOF], 1);
+}
+
 static void what_openssl_holds_is_offered_when_a_paused_stream_goes_on(void **state)
 {
 	(void)state;
@@ -772,6 +793,7 @@ int main(void)
 	};
 	const struct CMUnitTest tls[] = {
 		TEST(after_starttls_all_goes_encrypted_both_ways),
+		TEST(so_is_one_under_tls),
 		TEST(what_openssl_holds_is_offered_when_a_paused_stream_goes_on),
 		TEST(what_is_said_soon_goes_in_clear_before_tls_begins),
 		TEST(a_session_can_be_resumed),
