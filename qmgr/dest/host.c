@@ -349,15 +349,37 @@ bool host_plain(const struct host *h, const char *name, int64_t now_ms)
 	return host_plain_until_ms(h, name) > now_ms;
 }
 
+static struct host_plain *add_plain(struct host *h, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct host_plain *p = mem_zalloc(sizeof *p + size);
+	memcpy(p->name, name, size);
+	p->next = h->plain;
+	h->plain = p;
+	return p;
+}
+
+/* Any domain may give the address a name. */
+static void make_room_for_plain(struct host *h)
+{
+	struct host_plain **first = NULL;
+	int n = 0;
+	for (struct host_plain **p = &h->plain; *p; p = &(*p)->next, n++)
+		if (!first || (*p)->until_ms < (*first)->until_ms)
+			first = p;
+	if (n < HOST_PLAIN_NAMES)
+		return;
+	struct host_plain *gone = *first;
+	*first = gone->next;
+	free(gone);
+}
+
 void host_set_plain(struct host *h, const char *name, int64_t until_ms)
 {
 	struct host_plain *p = find_plain(h, name);
 	if (!p) {
-		size_t size = strlen(name) + 1;
-		p = mem_zalloc(sizeof *p + size);
-		memcpy(p->name, name, size);
-		p->next = h->plain;
-		h->plain = p;
+		make_room_for_plain(h);
+		p = add_plain(h, name);
 	}
 	p->until_ms = until_ms;
 }

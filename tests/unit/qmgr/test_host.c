@@ -362,6 +362,31 @@ static void broken_tls_under_one_name_says_nothing_about_another(void **state)
 	assert_int_equal(host_plain_until_ms(&h, "c.test"), 0);
 }
 
+static int count_plain(void)
+{
+	int n = 0;
+	for (const struct host_plain *p = h.plain; p; p = p->next)
+		n++;
+	return n;
+}
+
+static void of_the_names_with_broken_tls_that_which_ends_first_makes_room(void **state)
+{
+	(void)state;
+	char name[32];
+	host_set_plain(&h, "last.test", NOW + 2 * HOST_PLAIN_NAMES);
+	for (int i = 0; i < 2 * HOST_PLAIN_NAMES - 1; i++) {
+		snprintf(name, sizeof name, "mx%d.test", i);
+		host_set_plain(&h, name, NOW + i + 1);
+	}
+	assert_int_equal(count_plain(), HOST_PLAIN_NAMES);
+	assert_true(host_plain(&h, "last.test", NOW));
+	assert_true(host_plain(&h, name, NOW));
+	assert_false(host_plain(&h, "mx0.test", NOW));
+	host_set_plain(&h, name, NOW + 5); /* it is there */
+	assert_int_equal(count_plain(), HOST_PLAIN_NAMES);
+}
+
 static void what_is_forgotten_was_never_tried(void **state)
 {
 	(void)state;
@@ -492,6 +517,7 @@ int main(void)
 		TEST(one_that_takes_more_is_asked_for_yet_another_at_once),
 		TEST(a_host_serves_that_has_connections_or_ended_one_well_just_now),
 		TEST(broken_tls_under_one_name_says_nothing_about_another),
+		TEST(of_the_names_with_broken_tls_that_which_ends_first_makes_room),
 		TEST(what_is_forgotten_was_never_tried),
 		TEST(simpler_modes_add_up_and_hold_for_a_day_since_the_last),
 		TEST(the_fewest_messages_that_a_connection_took_are_believed_for_a_day),
