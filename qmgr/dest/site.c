@@ -95,6 +95,7 @@ static void end_overtaken(struct site *s, struct list *conns)
 
 void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 {
+	struct host *fed_by = s->fed_by;
 	drop_hosts(s); /* what it waited for may be gone */
 	s->fed_by = NULL;
 	s->hosts = hosts;
@@ -110,6 +111,8 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 	provider_join(s);
 	end_overtaken(s, &s->open);
 	end_overtaken(s, &s->rest);
+	if (fed_by) /* it has not looked */
+		site_feed_waiting_for(fed_by);
 	site_touch(s);
 }
 

@@ -276,6 +276,32 @@ static void it_is_not_lent_beyond_the_window_of_who_wants_it(void **state)
 	assert_int_equal(site_named("mx.b.test")->connections, 1);
 }
 
+/* A connection to the host has ended, and who was told of that has another host in the same moment. */
+static void who_has_gone_elsewhere_leaves_the_room_to_the_next(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 2 connection_max_age = 0 }");
+	send_to(1, "a.test", of_a);
+	send_to(2, "a.test", of_a);
+	ready(open_at(0), 1);
+	ready(open_at(1), 1);
+	send_to(3, "b.test", of_b);
+	send_to(4, "c.test", "10 mx.c.test 192.0.2.1");
+	assert_int_equal(opened.n, 2);
+	pass_time(6000); /* names are asked for again */
+	post_arrival(mail(5, "sender@here.test", "y@b.test"));
+	settle();
+	assert_int_equal(questions.n, 1);
+	struct delivery *d = delivery_of_mail(1);
+	struct connection_open *o = open_at(0);
+	set_verdict(d, 0, VERDICT_SENT);
+	post_closed(o, NULL);
+	post_back(d);
+	post_answer("b.test", "10 mx.b.test 192.0.2.9");
+	settle();
+	assert_int_equal(opened_to("mx.c.test"), 1);
+}
+
 static void sites_keep_windows_of_their_own(void **state)
 {
 	(void)state;
@@ -436,6 +462,7 @@ int main(void)
 		TEST(what_is_suspended_by_its_name_borrows_nothing_there),
 		TEST(two_that_have_mail_take_turns_of_ten),
 		TEST(it_is_not_lent_beyond_the_window_of_who_wants_it),
+		TEST(who_has_gone_elsewhere_leaves_the_room_to_the_next),
 		TEST(sites_keep_windows_of_their_own),
 		TEST(another_transports_connections_are_not_borrowed),
 		TEST(one_with_other_tls_has_other_connections),
