@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 bool engine_say_chunk(struct engine *e, struct transaction *t)
 {
@@ -54,11 +55,21 @@ static void not_understood(struct engine *e, struct transaction *t)
 					     e->setup.peer, e->reply.code));
 }
 
+/* RFC 2033 4.2: of LMTP each reply has an enhanced code. RFC 3463 3.6: X.5 is about commands. */
+static bool speaks_of_recipient(const struct engine *e)
+{
+	const char *dsn = e->reply.dsn;
+	return dsn[0] != '\0' && strncmp(dsn + 1, ".5.", 3) != 0;
+}
+
 /* Who does not know BDAT reads the chunk as commands, and answers each of its lines: no reply behind
  * that is what it seems. A chunk that went ahead of its turn may be refused for its order alone, but
  * not with these two codes. */
-static bool as_command(const struct expected *x, int code)
+static bool as_command(const struct engine *e, const struct expected *x)
 {
+	int code = e->reply.code;
+	if (x->transaction->each && speaks_of_recipient(e))
+		return false;
 	if (code == 500 || code == 502)
 		return true;
 	return code >= 500 && code <= 504 && !x->early && x->transaction->accepted > 0;
@@ -79,7 +90,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	struct transaction *t = x->transaction;
 	const struct expected *next = expected_first(&e->expected);
 	int code = e->reply.code;
-	if (!t->answer && as_command(x, code)) {
+	if (!t->answer && as_command(e, x)) {
 		not_understood(e, t);
 	} else if (!engine_sent(e, t)) {
 		engine_answered_early(e, x);

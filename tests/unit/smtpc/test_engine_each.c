@@ -268,6 +268,42 @@ static void a_refusal_ahead_of_its_turn_is_asked_again_for_that_one(void **state
 	assert_verdict(taken, 1, VERDICT_SENT, 250);
 }
 
+static void begin_chunk(void)
+{
+	greet_lmtp(CHUNKS);
+	give(mail("x\r\n", AB));
+	says(ENVELOPE);
+	sent();
+}
+
+/* Given back, all would be sent once more to those who follow, and have taken it. */
+static void a_chunk_may_be_refused_for_the_first_by_a_code_that_commands_have(void **state)
+{
+	(void)state;
+	begin_chunk();
+	says("500 5.2.1 disabled\r\n250 2.1.5 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_FAILED, 500);
+	assert_verdict(taken, 1, VERDICT_SENT, 250);
+}
+
+static void who_does_not_know_bdat_says_so_by_the_enhanced_code(void **state)
+{
+	(void)state;
+	begin_chunk();
+	says("500 5.5.1 what\r\n");
+	assert_true(back()->returned);
+	assert_int_equal(engine.state, ENGINE_CLOSED);
+}
+
+static void or_by_none(void **state)
+{
+	(void)state;
+	begin_chunk();
+	says("500 what\r\n");
+	assert_true(back()->returned);
+	assert_int_equal(engine.state, ENGINE_CLOSED);
+}
+
 static void a_reply_before_the_end_of_the_content_is_of_the_first(void **state)
 {
 	(void)state;
@@ -299,6 +335,9 @@ int main(void)
 		T(a_reply_too_few_in_flight_calls_nobody_sent),
 		T(a_reply_too_many_in_flight_is_found_at_the_next_recipient),
 		T(a_refusal_ahead_of_its_turn_is_asked_again_for_that_one),
+		T(a_chunk_may_be_refused_for_the_first_by_a_code_that_commands_have),
+		T(who_does_not_know_bdat_says_so_by_the_enhanced_code),
+		T(or_by_none),
 		T(a_reply_before_the_end_of_the_content_is_of_the_first),
 	};
 	return RUN_TWICE(tests);
