@@ -159,6 +159,19 @@ void conn_tell_home(const struct conn *c)
 	provider_feed_rate(c->site->provider);
 }
 
+/* The first of another transport that waits for the host, and has no connection, looks: it may end this one. */
+static void offer_turned(const struct conn *c)
+{
+	const struct list *full = &c->host->full;
+	for (struct list *l = full->next; l != full; l = l->next) {
+		struct site *s = list_entry(l, struct site_host, in_full)->site;
+		if (s->connections > 0 || s->queue.transport == c->site->queue.transport)
+			continue;
+		site_touch(s);
+		return;
+	}
+}
+
 void conn_load(struct conn *c, struct entry *e)
 {
 	assert(conn_has_place(c));
@@ -174,8 +187,10 @@ void conn_load(struct conn *c, struct entry *e)
 		conn_relist(c);
 	else
 		see_to_turn(c);
-	if (c->turn >= CONN_TURN)
+	if (c->turn >= CONN_TURN) {
 		provider_offer_busy(c->site->provider);
+		offer_turned(c);
+	}
 }
 
 void conn_unload(struct conn *c, struct entry *e)

@@ -164,6 +164,82 @@ void dispatch_make_room(struct site *s)
 	}
 }
 
+/* As many of its connections are told to close as sites wait for one. */
+static bool enough_are_ending(const struct host *h)
+{
+	const struct list *waits = h->full.next;
+	list_each (link, tmp, &h->conns) {
+		const struct conn *c = list_entry(link, struct conn, in_host);
+		if (waits != &h->full && conn_told_to_close(c))
+			waits = waits->next;
+	}
+	return waits == &h->full;
+}
+
+/* One of the site's own transport would be lent. */
+static struct conn *idle_of_other_transports(const struct host *h, const struct site *s)
+{
+	list_each (link, tmp, &h->idle) {
+		struct conn *c = list_entry(link, struct conn, in_host_idle);
+		if (c->site->queue.transport != s->queue.transport &&
+		    c->site->queue.state != QUEUE_PLACED && !is_about_to_be_used(c))
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_any_ending(const struct host *h)
+{
+	list_each (link, tmp, &h->conns)
+		if (conn_told_to_close(list_entry(link, struct conn, in_host)))
+			return true;
+	return false;
+}
+
+/* For a site without any connection, where none idles: one that has had its turn. */
+static struct conn *turned_of_other_transports(const struct host *h, const struct site *s)
+{
+	if (s->connections > 0 || is_any_ending(h))
+		return NULL;
+	list_each (link, tmp, &h->conns) {
+		struct conn *c = list_entry(link, struct conn, in_host);
+		if (c->site->queue.transport != s->queue.transport && !list_empty(&c->in_turned) &&
+		    goes_first(s, c->site))
+			return c;
+	}
+	return NULL;
+}
+
+/* What ends there is for this site. */
+static void wait_first(struct site_host *it)
+{
+	list_remove(&it->in_full);
+	list_prepend(&it->host->full, &it->in_full);
+}
+
+/* False: nothing there may end for the site. */
+static bool make_room_at(struct site *s, struct site_host *it)
+{
+	struct conn *idle = enough_are_ending(it->host) ? NULL
+							: idle_of_other_transports(it->host, s);
+	struct conn *turned = idle ? NULL : turned_of_other_transports(it->host, s);
+	if (idle)
+		conn_end(s->db, idle);
+	if (turned) {
+		wait_first(it);
+		end_busy(turned);
+	}
+	return idle || turned;
+}
+
+void dispatch_make_room_at_hosts(struct site *s)
+{
+	int end, first = destdb_group(s->hosts, s->nhost, &end);
+	for (int i = first; first >= 0 && i < end; i++)
+		if (!site_host_out(&s->hosts[i]) && make_room_at(s, &s->hosts[i]))
+			return;
+}
+
 static void give_entry(struct site *s, struct conn *c, struct peer *p)
 {
 	assert(conn_ready(c));
@@ -182,11 +258,48 @@ static void park_site(struct site *s, struct job *job)
 		list_append(&job->transport->parked, &job->in_parked);
 }
 
+static bool has_room(const struct transport *t)
+{
+	return !transport_full(t) && !site_limits_unready_full(t);
+}
+
+/* Another transport's site without any connection was called for the room there, and is about to take it: those that were called stand
+ * last in line, in their order. */
+static bool is_anothers_turn(const struct site *s, const struct host *h)
+{
+	bool behind = s->fed != s->db->rounds;
+	for (const struct list *l = h->full.prev; l != &h->full; l = l->prev) {
+		const struct site *other = list_entry(l, struct site_host, in_full)->site;
+		const struct transport *t = other->queue.transport;
+		if (other == s)
+			behind = true;
+		else if (other->fed != s->db->rounds)
+			return false;
+		else if (behind && t != s->queue.transport &&
+			 other->queue.state == QUEUE_BARE && has_room(t))
+			return true;
+	}
+	return false;
+}
+
+/* Once in a round, in which that one has its turn, too: two must not leave it to each other for ever. */
+static bool leaves_to_other(struct site *s, const struct host *h)
+{
+	if (s->left == s->db->rounds || !is_anothers_turn(s, h))
+		return false;
+	s->left = s->db->rounds;
+	selection_set(&s->queue, QUEUE_QUIET);
+	site_touch(s);
+	return true;
+}
+
 static void open_for(struct site *s, struct peer *p)
 {
 	struct site_host *host = NULL;
 	int64_t wake_ms;
 	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
+	if (choice == DESTDB_HOST && leaves_to_other(s, host->host))
+		return;
 	if (choice == DESTDB_HOST) {
 		assert(host && !host->host->suspended && !host->suspended);
 		peer_grant(p);
@@ -288,11 +401,6 @@ static void displace_silent(struct site *s)
 		conn_abandon(s->db, c);
 	else
 		selection_set(&s->queue, QUEUE_QUIET);
-}
-
-static bool has_room(const struct transport *t)
-{
-	return !transport_full(t) && !site_limits_unready_full(t);
 }
 
 /* One that is silent may make some, unless enough of them are about to. */

@@ -37,8 +37,11 @@
  * the next that closes: one ends for it, a silent one first, else as for a site without a connection.
  * Where probes hold all of the part that is for them, the one of them that has been silent longest ends.
  *
+ * The connections of a host are those of all transports, and none is lent across them. Where it takes no more, those that idle for one
+ * end for another's site, and one that has had its turn for a site without any.
+ *
  * THREAD     qmgr.
- * SEE        FINCH 2007; POSTFIX SCHEDULER_README.
+ * SEE        FINCH 2007; POSTFIX SCHEDULER_README; docs/decisions/0228.
  */
 #ifndef QMGR_DEST_DISPATCH_H
 #define QMGR_DEST_DISPATCH_H
@@ -48,6 +51,10 @@
 void dispatch_make_room(struct site *);
 /* Its provider has all its connections: one of them that is idle ends, of its own transport before those of others. Where
  * none idles, one that has had its turn does, for a site that has no connection at all. */
+
+void dispatch_make_room_at_hosts(struct site *);
+/* The best of its hosts take no more connections: one of them that idles for another transport ends, as none is lent across transports.
+ * Where none idles, one that has had its turn does, as with dispatch_make_room(). */
 
 bool dispatch_one(struct transport *);
 /* Use one slot. False: there is none, or nothing to use it for. */

@@ -128,6 +128,7 @@ struct site {
 	bool yielded_to;     /* it waits for its hosts and has no connection: conn_yields() */
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
 	struct host *fed_by; /* by this host, and has not looked yet; or NULL */
+	uint64_t left;	     /* round in which it has left room at a host to another transport's */
 	UT_hash_handle hh;
 };
 

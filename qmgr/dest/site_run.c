@@ -156,6 +156,8 @@ void site_run(struct site *s)
 		provider_offer_idle(s->provider);
 	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT)
 		dispatch_make_room(s);
+	if (holds == CONSTRAINT_HOST_CONNECTION_LIMIT || holds == CONSTRAINT_HOST_PAUSE)
+		dispatch_make_room_at_hosts(s);
 	site_pass_on(s);
 	site_call_back(s);
 }

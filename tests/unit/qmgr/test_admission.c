@@ -317,6 +317,15 @@ static void and_with_few_connections(void **state)
 	     "destination_recipient_limit = 2 site_patience = 2s }");
 }
 
+static void and_with_several_transports_at_full_hosts(void **state)
+{
+	(void)state;
+	play("transport smtp { host_connection_limit = 2 site_patience = 2s }\n"
+	     "transport other { like = smtp }\ntransport third { like = smtp }\n"
+	     "route \"d1.test\" { transport = other }\nroute \"d2.test\" { transport = third }\n"
+	     "route \"d3.test\" { transport = other }\nroute \"d4.test\" { transport = third }");
+}
+
 static void and_with_rates_and_small_shares(void **state)
 {
 	(void)state;
@@ -346,6 +355,7 @@ int main(void)
 		TEST(dispatcher_and_admission_agree),
 		TEST(and_with_few_connections),
 		TEST(and_with_providers),
+		TEST(and_with_several_transports_at_full_hosts),
 		TEST(and_with_rates_and_small_shares),
 	};
 	return RUN(tests);

@@ -318,6 +318,92 @@ static void sites_keep_windows_of_their_own(void **state)
 	assert_int_equal(b->window.concurrency, 2);
 }
 
+#define TWO_TRANSPORTS                                                                             \
+	"transport smtp { host_connection_limit = 1 connection_max_age = 0 }"                      \
+	"transport other { like = smtp }\nroute b.test { transport = other }"
+
+static void an_idle_one_of_another_transport_makes_room_at_a_full_host(void **state)
+{
+	(void)state;
+	begin_idle(TWO_TRANSPORTS);
+	struct connection_open *o = open_at(0);
+	send_to(2, "b.test", of_b);
+	assert_int_equal(opened.n, 1);
+	assert_true(was_told_to_end(o));
+	close_orderly(o);
+	assert_int_equal(opened_to("mx.b.test"), 1);
+	ready(open_at(0), 1);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void one_that_becomes_idle_does_where_another_transport_waits(void **state)
+{
+	(void)state;
+	begin(TWO_TRANSPORTS);
+	send_to(1, "a.test", of_a);
+	struct connection_open *o = open_at(0);
+	ready(o, 1);
+	send_to(2, "b.test", of_b);
+	send_to(3, "a.test", of_a);
+	done(delivery_of_mail(1), VERDICT_SENT);
+	assert_false(was_told_to_end(o)); /* its own site has a use for it */
+	done(delivery_of_mail(3), VERDICT_SENT);
+	assert_true(was_told_to_end(o));
+	close_orderly(o);
+	assert_int_equal(opened_to("mx.b.test"), 1);
+}
+
+static void no_more_of_them_end_than_wait(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 3 connection_max_age = 0 }"
+	      "transport other { like = smtp }\nroute b.test { transport = other }");
+	for (uint64_t id = 1; id <= 3; id++)
+		send_to(id, "a.test", of_a);
+	ready_all();
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	for (uint64_t id = 4; id <= 6; id++)
+		send_to(id, "b.test", of_b);
+	assert_int_equal(ending.n, 1);
+}
+
+/* Another flow's mail comes for the first as it goes; depth: of the pipeline. */
+static void flood_one_transport_while_another_waits(int depth)
+{
+	uint64_t id = 10;
+	begin(TWO_TRANSPORTS);
+	send_to(1, "a.test", of_a);
+	struct connection_open *o = open_at(0);
+	ready(o, depth);
+	arrive(mail(2, "sender@quiet.test", "x@b.test"));
+	answer("b.test", of_b);
+	for (; !was_told_to_end(o) && id < 60; id += 2) {
+		send_to(id, "a.test", of_a);
+		send_to(id + 1, "a.test", of_a);
+		done(given_at(0), VERDICT_SENT);
+	}
+	assert_in_range(id, 18, 30 + depth);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	close_orderly(o);
+	assert_int_equal(opened_to("mx.b.test"), 1);
+	ready(open_to("mx.b.test"), 1);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void one_that_has_had_its_turn_makes_room_for_another_transport(void **state)
+{
+	(void)state;
+	flood_one_transport_while_another_waits(1);
+}
+
+static void so_does_one_that_is_never_idle(void **state)
+{
+	(void)state;
+	flood_one_transport_while_another_waits(16);
+}
+
 static void another_transports_connections_are_not_borrowed(void **state)
 {
 	(void)state;
@@ -465,6 +551,11 @@ int main(void)
 		TEST(who_has_gone_elsewhere_leaves_the_room_to_the_next),
 		TEST(sites_keep_windows_of_their_own),
 		TEST(another_transports_connections_are_not_borrowed),
+		TEST(an_idle_one_of_another_transport_makes_room_at_a_full_host),
+		TEST(one_that_becomes_idle_does_where_another_transport_waits),
+		TEST(no_more_of_them_end_than_wait),
+		TEST(one_that_has_had_its_turn_makes_room_for_another_transport),
+		TEST(so_does_one_that_is_never_idle),
 		TEST(one_with_other_tls_has_other_connections),
 		TEST(sites_that_overlap_share_what_they_have_in_common),
 		TEST(a_connection_to_a_backup_is_not_borrowed_while_a_better_host_is_in_service),
