@@ -231,6 +231,7 @@ static void clear_pacing(struct provider *p)
 void provider_forget_pace(struct destdb *db, const char *name)
 {
 	remembered_forget_provider(db, name);
+	db->learnt = true;
 	for (struct provider *p = db->providers; p; p = p->hh.next)
 		if (strcmp(p->name, name) == 0)
 			clear_pacing(p);

@@ -190,6 +190,7 @@ int remembered_forget_site(struct destdb *db, const char *name)
 		drop_remembered(db, r);
 		n++;
 	}
+	db->learnt |= n > 0;
 	return n;
 }
 

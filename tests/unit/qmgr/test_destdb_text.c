@@ -226,7 +226,9 @@ static void a_relays_window_outlives_a_restart_and_is_forgotten_by_its_name(void
 		assert_string_equal(q->db.remembered->key, "smtp relay:>hub.test");
 		assert_false(q->db.remembered->mixed);
 		assert_int_equal(remembered_forget_site(&q->db, "relay:>hub.test"), 0);
+		assert_false(q->db.learnt);
 		assert_int_equal(remembered_forget_site(&q->db, names[i]), 1);
+		assert_true(q->db.learnt); /* or the next start would know it again */
 		finish(NULL);
 	}
 	begin_with("key=smtp relay:torn");

@@ -482,6 +482,18 @@ static void its_pace_outlives_it_and_the_process(void **state)
 	buf_fini(&text);
 }
 
+static void what_is_forgotten_of_it_the_next_start_does_not_know(void **state)
+{
+	(void)state;
+	begin(paced);
+	destdb_read(&q->db, "provider\tkey=big\tapart=1\tpace=1000\tsince=1\trefused=1700000000000\n");
+	assert_non_null(q->db.remembered);
+	assert_false(q->db.learnt);
+	provider_forget_pace(&q->db, "big");
+	assert_null(q->db.remembered);
+	assert_true(q->db.learnt);
+}
+
 static void a_reset_of_one_forgets_the_pace_of_all(void **state)
 {
 	(void)state;
@@ -721,6 +733,7 @@ int main(void)
 		TEST(whom_one_is_told_the_others_have_heard),
 		TEST(a_transport_without_a_pace_has_none_of_it),
 		TEST(its_pace_outlives_it_and_the_process),
+		TEST(what_is_forgotten_of_it_the_next_start_does_not_know),
 		TEST(a_reset_of_one_forgets_the_pace_of_all),
 		TEST(a_section_that_goes_leaves_each_its_own_pace),
 		TEST(a_suspended_provider_gets_nothing),
