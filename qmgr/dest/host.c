@@ -270,7 +270,7 @@ void host_forget(struct host *h)
 		host_move(h, HOST_UP);
 	forget_why(h);
 	h->failures = 0;
-	h->refuses = h->unfit = h->told = false;
+	h->refuses = h->unfit = h->told = h->login_refused = false;
 	h->proven = h->ready > 0;
 	h->era++;
 	h->retry_ms = h->slow_until_ms = 0;
@@ -278,6 +278,9 @@ void host_forget(struct host *h)
 	h->messages_until_ms = h->recipients_until_ms = 0;
 	h->limit = (struct host_limit){0};
 	h->hung_ms = 0;
+	h->ended_after = h->hangs_up_after = 0;
+	h->told_after = (struct host_told_after){0};
+	h->ended_at = (struct host_ended_at){0};
 	h->speed = (struct speed){0};
 	host_fini(h);
 }

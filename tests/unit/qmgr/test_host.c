@@ -409,6 +409,30 @@ static void what_is_forgotten_was_never_tried(void **state)
 	assert_int_equal(host_mode(&h, NOW), CONNECTION_FULL);
 }
 
+static void what_is_forgotten_is_half_of_no_new_lesson(void **state)
+{
+	(void)state;
+	struct verdict *why = refused("no such login");
+	host_login_refused(&h, true, why);
+	host_hung_up(&h, 3);
+	host_ended_after(&h, 3, NOW);
+	for (int i = 1; i < HOST_TOLD_ALIKE; i++) {
+		assert_false(host_told_after(&h, 3, NOW));
+		host_took_message(&h);
+	}
+	assert_false(host_ended_at(&h, 3, false, NOW));
+	host_took_message(&h);
+	host_forget(&h);
+	assert_int_equal(h.hangs_up_after, 0);
+	host_ended_after(&h, 3, NOW);
+	assert_false(host_told_after(&h, 3, NOW));
+	assert_false(host_ended_at(&h, 3, false, NOW));
+	assert_int_equal(host_messages_most(&h, NOW), 0);
+	goes_out(NOW);
+	assert_int_equal(h.retry_ms, NOW + HOST_BACKOFF_FIRST_MS);
+	verdict_unref(why);
+}
+
 static void simpler_modes_add_up_and_hold_for_a_day_since_the_last(void **state)
 {
 	(void)state;
@@ -519,6 +543,7 @@ int main(void)
 		TEST(broken_tls_under_one_name_says_nothing_about_another),
 		TEST(of_the_names_with_broken_tls_that_which_ends_first_makes_room),
 		TEST(what_is_forgotten_was_never_tried),
+		TEST(what_is_forgotten_is_half_of_no_new_lesson),
 		TEST(simpler_modes_add_up_and_hold_for_a_day_since_the_last),
 		TEST(the_fewest_messages_that_a_connection_took_are_believed_for_a_day),
 		TEST(its_failure_is_told_by_the_name_that_who_asks_has_for_it),
