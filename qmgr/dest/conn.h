@@ -158,6 +158,13 @@ static inline bool conn_told_to_close(const struct conn *c)
 	return c->state == CONN_ENDING || c->state == CONN_ABANDONED || c->state == CONN_LEAVING;
 }
 
+/* Likewise, but owes an answer for long: nobody knows when it ends. */
+static inline bool conn_lingers(const struct conn *c)
+{
+	bool at_once = c->state == CONN_LEAVING && c->stall != CONNECTION_AWAITED;
+	return conn_told_to_close(c) && !at_once && c->stall != CONNECTION_MOVES;
+}
+
 static inline bool conn_unready(const struct conn *c)
 {
 	return c->state == CONN_CONNECTING || c->state == CONN_PROBING;

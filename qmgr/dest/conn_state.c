@@ -17,8 +17,7 @@ static void count_stalled(const struct conn *c, int n)
 {
 	struct site *s = c->site;
 	struct transport *t = s->queue.transport;
-	bool at_once = c->state == CONN_LEAVING && c->stall != CONNECTION_AWAITED;
-	bool lingers = conn_told_to_close(c) && !at_once;
+	bool lingers = conn_lingers(c);
 	if (c->stall == CONNECTION_MOVES)
 		return;
 	t->nstalled += n;

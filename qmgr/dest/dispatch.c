@@ -164,13 +164,18 @@ void dispatch_make_room(struct site *s)
 	}
 }
 
-/* As many of its connections are told to close as sites wait for one. */
+static bool is_about_to_end(const struct conn *c)
+{
+	return conn_told_to_close(c) && !conn_lingers(c);
+}
+
+/* As many of its connections are about to as sites wait for one. */
 static bool enough_are_ending(const struct host *h)
 {
 	const struct list *waits = h->full.next;
 	list_each (link, tmp, &h->conns) {
 		const struct conn *c = list_entry(link, struct conn, in_host);
-		if (waits != &h->full && conn_told_to_close(c))
+		if (waits != &h->full && is_about_to_end(c))
 			waits = waits->next;
 	}
 	return waits == &h->full;
@@ -191,7 +196,7 @@ static struct conn *idle_of_other_transports(const struct host *h, const struct 
 static bool is_any_ending(const struct host *h)
 {
 	list_each (link, tmp, &h->conns)
-		if (conn_told_to_close(list_entry(link, struct conn, in_host)))
+		if (is_about_to_end(list_entry(link, struct conn, in_host)))
 			return true;
 	return false;
 }
@@ -210,7 +215,7 @@ static struct conn *turned_of_other_transports(const struct host *h, const struc
 	return NULL;
 }
 
-/* What ends there is for this site. */
+/* The room that is made there is for this site. */
 static void wait_first(struct site_host *it)
 {
 	list_remove(&it->in_full);
@@ -220,8 +225,8 @@ static void wait_first(struct site_host *it)
 /* False: nothing there may end for the site. */
 static bool make_room_at(struct site *s, struct site_host *it)
 {
-	struct conn *idle = enough_are_ending(it->host) ? NULL
-							: idle_of_other_transports(it->host, s);
+	struct conn *idle =
+		enough_are_ending(it->host) ? NULL : idle_of_other_transports(it->host, s);
 	struct conn *turned = idle ? NULL : turned_of_other_transports(it->host, s);
 	if (idle)
 		conn_end(s->db, idle);
@@ -275,8 +280,8 @@ static bool is_anothers_turn(const struct site *s, const struct host *h)
 			behind = true;
 		else if (other->fed != s->db->rounds)
 			return false;
-		else if (behind && t != s->queue.transport &&
-			 other->queue.state == QUEUE_BARE && has_room(t))
+		else if (behind && t != s->queue.transport && other->queue.state == QUEUE_BARE &&
+			 has_room(t))
 			return true;
 	}
 	return false;

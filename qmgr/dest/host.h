@@ -38,15 +38,15 @@
 
 enum {
 	HOST_BACKOFF_FIRST_MS = 1000,
-	HOST_ABOUT_FAILURES = 3,       /* from then on an eighth sooner or later, by chance */
-	HOST_LIMIT_CHANCE_MS = 1000,   /* it may be chance: a limit is believed so long at first, */
-	HOST_LIMIT_TWICE_MS = 2000,    /* then so long, */
-	HOST_LIMIT_FIRST_MS = 60000,   /* then so long, and twice as long each time */
-	HOST_LIMIT_MOST_MS = 3600000,  /* and at most */
-	HOST_PLAIN_MS = 3600000,       /* broken TLS is believed so long, */
-	HOST_PLAIN_NAMES = 1000,       /* under so many names: the one that it ends for first goes */
-	HOST_MODE_MS = 24 * 3600000,   /* and the simpler mode */
-	HOST_STALE_MS = 3600000,       /* what nobody has used for so long is forgotten */
+	HOST_ABOUT_FAILURES = 3,      /* from then on an eighth sooner or later, by chance */
+	HOST_LIMIT_CHANCE_MS = 1000,  /* it may be chance: a limit is believed so long at first, */
+	HOST_LIMIT_TWICE_MS = 2000,   /* then so long, */
+	HOST_LIMIT_FIRST_MS = 60000,  /* then so long, and twice as long each time */
+	HOST_LIMIT_MOST_MS = 3600000, /* and at most */
+	HOST_PLAIN_MS = 3600000,      /* broken TLS is believed so long, */
+	HOST_PLAIN_NAMES = 1000,      /* under so many names: the one that it ends for first goes */
+	HOST_MODE_MS = 24 * 3600000,  /* and the simpler mode */
+	HOST_STALE_MS = 3600000,      /* what nobody has used for so long is forgotten */
 	HOST_BACKOFF_KEPT_MS = 300000, /* over a restart a host is out for so long at most */
 	HOST_TOLD_ALIKE = 4,	       /* connections that end so say how much it takes on one */
 	HOST_COUNT_MAX = 1000000,      /* failures are not counted beyond that */

@@ -368,6 +368,25 @@ static void no_more_of_them_end_than_wait(void **state)
 	assert_int_equal(ending.n, 1);
 }
 
+/* Nobody knows when a connection ends whose host does not answer. */
+static void one_that_lingers_is_no_room_to_come(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 2 connection_max_age = 0 }"
+	      "transport other { like = smtp }\nroute b.test { transport = other }");
+	send_to(1, "a.test", of_a);
+	send_to(2, "a.test", of_a);
+	ready_all();
+	struct connection_open *lingers = open_at(0), *idle = open_at(1);
+	heard_of(lingers, CONNECTION_AWAITED);
+	conn_end(&q->db, lingers->owner);
+	done(given_at(1), VERDICT_SENT);
+	send_to(3, "b.test", of_b);
+	assert_true(was_told_to_end(idle));
+	close_orderly(idle);
+	assert_int_equal(opened_to("mx.b.test"), 1);
+}
+
 /* Another flow's mail comes for the first as it goes; depth: of the pipeline. */
 static void flood_one_transport_while_another_waits(int depth)
 {
@@ -554,6 +573,7 @@ int main(void)
 		TEST(an_idle_one_of_another_transport_makes_room_at_a_full_host),
 		TEST(one_that_becomes_idle_does_where_another_transport_waits),
 		TEST(no_more_of_them_end_than_wait),
+		TEST(one_that_lingers_is_no_room_to_come),
 		TEST(one_that_has_had_its_turn_makes_room_for_another_transport),
 		TEST(so_does_one_that_is_never_idle),
 		TEST(one_with_other_tls_has_other_connections),

@@ -486,7 +486,8 @@ static void what_is_forgotten_of_it_the_next_start_does_not_know(void **state)
 {
 	(void)state;
 	begin(paced);
-	destdb_read(&q->db, "provider\tkey=big\tapart=1\tpace=1000\tsince=1\trefused=1700000000000\n");
+	destdb_read(&q->db,
+		    "provider\tkey=big\tapart=1\tpace=1000\tsince=1\trefused=1700000000000\n");
 	assert_non_null(q->db.remembered);
 	assert_false(q->db.learnt);
 	provider_forget_pace(&q->db, "big");
