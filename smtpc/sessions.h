@@ -32,7 +32,6 @@ void sessions_put(struct sessions *, const char *key, SSL_SESSION *);
 
 SSL_SESSION *sessions_take(struct sessions *, const char *key);
 /* The newest that can be resumed, or NULL. The reference is the caller's. */
-/* Not a reference: good until the next call. NULL: none. */
 
 void sessions_drop(struct sessions *, const char *key);
 
