@@ -23,6 +23,13 @@ static enum response outcome_of(const struct spool_store *store)
 	return store->uncopied ? RESPONSE_NOT_COPIED : RESPONSE_NO_ROOM;
 }
 
+/* As far as the client knows, its message was taken, which makes amends for what was noise. */
+static void count_taken(struct session *s)
+{
+	s->messages++;
+	s->errors = s->junk = 0;
+}
+
 static void heard_spool(struct session *s, void *answer)
 {
 	const struct spool_store *store = answer;
@@ -31,8 +38,7 @@ static void heard_spool(struct session *s, void *answer)
 	s->answered_us = store->answered_us;
 	if (store->stored) {
 		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
-		s->messages++;
-		s->errors = s->junk = 0;
+		count_taken(s);
 	} else {
 		session_log_reject(s, is, NULL);
 		s->errors++;
@@ -70,7 +76,7 @@ static void drop_message(struct session *s, const char *why)
 	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
 		  "client", address_text(&s->peer, client), "from", s->tx->sender, "reason", why,
 		  NULL);
-	s->messages++;
+	count_taken(s);
 	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
 	reception_reset(s);
 }

@@ -190,6 +190,26 @@ def test_recipients_that_are_thrown_away_count_among_those_a_message_may_have(la
     assert not sink.messages
 
 
+@pytest.mark.parametrize("by", ["sender_access", "filter"])
+def test_a_client_whose_mail_is_thrown_away_is_served_as_long_as_any_other(lab, table, by):
+    """It is not to know: RSET between messages, of which a message that was taken makes amends, costs it no more."""
+    sink, one = lab.sink(), Milter()
+    settings = {by: [table("t", "never@x.test discard")]} if by == "sender_access" else {}
+    config = Config(settings=settings).route_all_to(sink.port)
+    config.listeners["smtp"] |= {"junk_command_limit": 2, "error_limit": 2}
+    lab.callback(one.close)
+    if by == "filter":
+        one.behave({"E": packet(m.DISCARD)})
+        config.extra = f'milter "one" {{ address = "{one.address}" }}\n'
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        for _ in range(8):
+            client.send_mail("never@x.test", ["b@dest.test"])
+            client.command("RSET", 250)
+    assert len(relay.events("queued")) == 0 and not sink.messages
+
+
 @pytest.mark.parametrize("how", ["route", "filter"])
 def test_what_a_row_says_of_a_recipient_that_is_not_taken_holds_for_no_message(lab, table, how):
     sink, one = lab.sink(), Milter()
