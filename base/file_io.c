@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/file_io.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -80,4 +82,31 @@ bool file_write(int fd, const void *data, size_t len)
 		len -= (size_t)n;
 	}
 	return true;
+}
+
+static int open_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = mem_printf("%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(folder);
+	return fd;
+}
+
+/* Who may write to a folder may be somebody who may not read it. */
+static bool sync_name(int fd, const char *path)
+{
+	int folder = open_folder(path);
+	if (folder < 0)
+		return syncfs(fd) == 0;
+	bool done = fsync(folder) == 0;
+	int error = errno;
+	close(folder);
+	errno = error;
+	return done;
+}
+
+bool file_sync(int fd, const char *path)
+{
+	return fsync(fd) == 0 && sync_name(fd, path);
 }

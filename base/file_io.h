@@ -26,4 +26,7 @@ bool file_read_line(const char *path, char *line, size_t size, struct buf *why);
 bool file_write(int fd, const void *data, size_t len);
 /* All of it, in as many writes as that takes. Nothing is synced. */
 
+bool file_sync(int fd, const char *path);
+/* The file, and its name in the folder: it is found after a power cut from here on. */
+
 #endif

@@ -58,7 +58,7 @@ static bool write_key(EVP_PKEY *key, const char *file, const char *user)
 	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1;
 	long len = good ? BIO_get_mem_data(pem, &text) : 0;
 	good = good && file_write(fd, text, (size_t)len) && check_access_give(user, fd) &&
-	       fsync(fd) == 0;
+	       file_sync(fd, file);
 	int error = errno;
 	if (fd >= 0)
 		close(fd);
