@@ -101,6 +101,14 @@ void http_ask_refuse(struct http_ask *a, unsigned status, const char *why)
 	http_ask_done(a, status);
 }
 
+void http_ask_unreadable(struct http_ask *a, int error)
+{
+	char *why = mem_printf("the message cannot be read from the queue: %s",
+			       queue_print_error(error));
+	http_ask_refuse(a, MHD_HTTP_INTERNAL_SERVER_ERROR, why);
+	free(why);
+}
+
 bool http_ask_arrived(struct http_ask *a)
 {
 	const bool waited_for = a->connection;
@@ -197,6 +205,13 @@ static void ask_page(struct http_ask *a)
 	send_note(a, spool_loop(a->http->spool), &c->note);
 }
 
+static void end_pages(struct http_ask *a)
+{
+	if (a->unread > 0)
+		queue_print_unread_json(&a->out, a->unread, a->unread_error);
+	http_ask_done(a, MHD_HTTP_OK);
+}
+
 static void take_page(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
@@ -211,10 +226,13 @@ static void take_page(struct asker *asker, struct note *note)
 		queue_print_json(&a->out, &c->row[i]);
 	}
 	a->left -= c->nrow;
+	a->unread += c->unread;
+	if (c->unread > 0)
+		a->unread_error = c->error;
 	bool complete = c->nrow == 0 || a->left <= 0 || buf_len(&a->out) > ASK_BYTES_MAX;
 	spool_command_free(&c);
 	if (complete)
-		http_ask_done(a, MHD_HTTP_OK);
+		end_pages(a);
 	else
 		ask_page(a);
 }
@@ -229,8 +247,7 @@ static void take_one(struct asker *asker, struct note *note)
 		if (c->nrow > 0)
 			http_ask_done(a, MHD_HTTP_OK);
 		else if (c->error)
-			http_ask_refuse(a, MHD_HTTP_INTERNAL_SERVER_ERROR,
-					"the message cannot be read from the queue");
+			http_ask_unreadable(a, c->error);
 		else
 			http_ask_refuse(a, MHD_HTTP_NOT_FOUND, "no such message in the queue");
 	}

@@ -39,6 +39,8 @@ struct http_ask {
 	struct buf out;
 	uint64_t after; /* queue: the last message of the page before */
 	int64_t left;	/* rows that are still wanted */
+	int64_t unread; /* queue: messages that can't be had */
+	int unread_error; /* of the last of them */
 	char *what;	/* explain */
 	struct spool_command *
 		shown; /* explain: the message, while the scheduler is asked about its site; or NULL */
@@ -71,6 +73,8 @@ void http_ask_wait(struct http_ask *);
 
 void http_ask_done(struct http_ask *, unsigned status);
 void http_ask_refuse(struct http_ask *, unsigned status, const char *why);
+void http_ask_unreadable(struct http_ask *, int error);
+/* The message is there, and can't be had: spool_command.error. */
 
 bool http_ask_arrived(struct http_ask *);
 /* The note is back. False: nobody waits any more, and the ask is gone. */

@@ -37,8 +37,11 @@ static void take_message(struct asker *asker, struct note *note)
 	}
 	if (c->nrow > 0)
 		explain_print_spooled(&a->out, &c->row[0], NULL, true, clock_wall_ms());
+	if (c->nrow == 0 && c->error)
+		http_ask_unreadable(a, c->error);
+	else
+		finish_ask(a);
 	spool_command_free(&c);
-	finish_ask(a);
 }
 
 static void ask_spool(struct http_ask *a)

@@ -21,6 +21,14 @@ const char *queue_print_error(int error)
 	return error == EBADMSG ? "it is damaged" : strerror(error);
 }
 
+void queue_print_unread_json(struct buf *to, int64_t messages, int error)
+{
+	buf_puts(to, "{");
+	json_put_number(to, "unread", messages);
+	json_put_text(to, "error", queue_print_error(error));
+	json_put_line(to);
+}
+
 static const char *size_text(uint64_t bytes, char text[16])
 {
 	static const char units[] = "BKMGT";

@@ -17,6 +17,8 @@ void queue_print_envelope(struct buf *to, const struct spool_row *, int64_t now_
 void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes);
 
 const char *queue_print_error(int error); /* why it can't be had, an errno: spool_row.error */
+void queue_print_unread_json(struct buf *to, int64_t messages, int error);
+/* The last line of a list that they are missing from. */
 
 const char *queue_time_span(int64_t ms, char text[16]); /* "90s", "3h"; returns text */
 

@@ -2,6 +2,8 @@
 """Whatever is damaged in the queue: it is reported, put aside, and costs no other message."""
 
 import collections
+import http.client
+import json
 import os
 import pathlib
 import shutil
@@ -12,7 +14,7 @@ import pytest
 from lab import received, spool
 from lab.check import check, repair
 from lab.config import Config
-from lab.net import wait_until
+from lab.net import LOOPBACK, free_port, wait_until
 from lab.sink import Rule
 from lab.spool import Spool, flip, identity
 
@@ -281,8 +283,32 @@ def _refused(case, *words):
     return done.stdout, done.stderr
 
 
+def _asked_by_http(port, path):
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    text = reply.read().decode()
+    connection.close()
+    return reply.status, text
+
+
+def _let_http_tell(port, one):
+    """See that who asks by HTTP is told of the one that is not among the others, and why not."""
+    for limit in ("", "?limit=10000"):
+        status, said = _asked_by_http(port, f"/api/queue{limit}")
+        *rows, last = [json.loads(line) for line in said.splitlines()]
+        assert status == 200 and len(rows) == 6 and all("id" in row for row in rows)
+        assert last == {"unread": 1, "error": "it is damaged"}
+    for path in ("queue", "explain"):
+        status, said = _asked_by_http(port, f"/api/{path}?id={one}")
+        assert status == 500 and "cannot be read from the queue: it is damaged" in said, (path, status, said)
+
+
 def test_what_can_not_be_read_is_told_apart_from_what_is_gone(case):
     """It is there, and no command says that it is not, or that a part of it is all."""
+    port = free_port()
+    case.relay.config.settings["http"] = f"{LOOPBACK}:{port}"
+    case.relay.write_config()
     case.relay.start()
     case.relay.wait_event("recover")
     _, record = case.spool.find(spool.REPLACEMENT, lambda _, one: identity(one.id) != case.large.name)
@@ -307,6 +333,7 @@ def test_what_can_not_be_read_is_told_apart_from_what_is_gone(case):
     assert "later-large@dest.test" in said and "the content cannot be read: No such file or directory" in complaint
     assert case.relay.command("queue", "show", "--envelope", case.large.name).returncode == 0
     assert "no such message" in _refused(case, "queue", "show", "0" * 12 + "1")[1]
+    _let_http_tell(port, one)
 
 
 @pytest.mark.parametrize("extensions", [None, ("PIPELINING",)], ids=["chunks", "data"])
