@@ -10,7 +10,6 @@
 #include "cmd/control/order_job.h"
 #include "cmd/control/explain_domain.h"
 #include "cmd/text/explain_print.h"
-#include "cmd/text/queue_print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +29,7 @@ struct explain_job {
 	struct explain_domain *domain; /* what the queue has for it, or NULL */
 	uint64_t after;		       /* of its messages, the last that was looked at */
 	int64_t looked;		       /* how many were */
+	struct queue_unread unread;    /* of the rest of them */
 	int error; /* why the message, which is there, can't be read, an errno; or 0 */
 	struct spool_command
 		*shown; /* the message, while the scheduler is asked about its site; or NULL */
@@ -54,6 +54,7 @@ static void job_free(struct explain_job *j)
 static void refuse_job(struct explain_job *j)
 {
 	struct request *r = j->request;
+	order_job_has_read(r, &j->unread);
 	if (j->error)
 		control_complain(r, "sluice: %s: cannot be read from the queue: %s\n", j->what,
 				 queue_print_error(j->error));
@@ -73,7 +74,7 @@ static void finish_job(struct explain_job *j, struct buf *out)
 	struct request *r = j->request;
 	if (r && buf_len(out) > 0) {
 		control_say(r, buf_data(out), buf_len(out));
-		control_finish(r, STATUS_DONE);
+		control_finish(r, order_job_has_read(r, &j->unread) ? STATUS_DONE : STATUS_REFUSED);
 	} else if (r) {
 		refuse_job(j);
 	}
@@ -154,6 +155,7 @@ static void add_to_domain(struct explain_job *j, const struct spool_command *c)
 	if (!j->domain)
 		j->domain = explain_domain_new(j->what);
 	explain_domain_add(j->domain, c);
+	queue_unread_add(&j->unread, c);
 	j->looked += c->nrow;
 	if (more)
 		j->after = c->row[c->nrow - 1].envelope->id;

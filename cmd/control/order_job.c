@@ -31,6 +31,17 @@ bool order_job_is_kept(struct request *r, const char *unkept)
 	return !unkept;
 }
 
+bool order_job_has_read(struct request *r, const struct queue_unread *u)
+{
+	struct buf why = {0};
+	if (u->messages > 0) {
+		queue_print_unread(&why, u);
+		control_complain(r, "sluice: %s\n", buf_cstr(&why));
+	}
+	buf_fini(&why);
+	return u->messages == 0;
+}
+
 void order_job_nothing_done(struct request *r, const char *why)
 {
 	if (!r)

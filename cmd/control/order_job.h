@@ -1,4 +1,5 @@
-/* order_job.h - what jobs of `dest`, `flow`, `suppress` and `user` begin with, and what comes of an order for all nodes.
+/* order_job.h - what jobs of `dest`, `flow`, `suppress` and `user` begin with, what comes of an order for all nodes, and what
+ * those who look through the queue end with.
  *
  * OWNERSHIP  The request stays the control socket's; what is refused is finished here.
  * THREAD     Main.
@@ -9,6 +10,7 @@
 
 #include "cmd/control/control.h"
 #include "cmd/text/order_args.h"
+#include "cmd/text/queue_print.h"
 
 struct loop;
 
@@ -27,6 +29,10 @@ struct order_job_asks {
 
 bool order_job_is_kept(struct request *, const char *unkept);
 /* Of an order that outlives a restart, before it is finished. False: it is done, and the client was told that it may be undone. */
+
+bool order_job_has_read(struct request *, const struct queue_unread *);
+/* Before a request is finished that is about the whole queue, or a domain's part of it. False: the client was told how many
+ * messages could not be read. */
 
 void order_job_nothing_done(struct request *, const char *why); /* NULL: the client has gone */
 

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/maildrop/refilter.h"
-#include "cmd/text/queue_print.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -138,12 +138,8 @@ static void undone_later(struct queue_job *j, const char *how)
 /* Nobody can tell whether they were meant. */
 static void say_unread(struct queue_job *j)
 {
-	if (j->unread == 0)
-		return;
-	control_complain(j->request,
-			 "sluice: %" PRId64 " other message%s in the queue cannot be read: %s\n",
-			 j->unread, j->unread == 1 ? "" : "s", queue_print_error(j->error));
-	j->status = STATUS_REFUSED;
+	if (!order_job_has_read(j->request, &j->unread))
+		j->status = STATUS_REFUSED;
 }
 
 static void say_total(struct queue_job *j)
@@ -286,8 +282,7 @@ static void take_end_of_page(struct queue_job *j, const struct spool_command *c)
 {
 	j->after = c->after;
 	j->complete = c->nrow == 0;
-	j->unread += c->unread;
-	j->error = c->unread > 0 ? c->error : j->error;
+	queue_unread_add(&j->unread, c);
 }
 
 static void take_page(struct queue_job *j, const struct spool_command *c)

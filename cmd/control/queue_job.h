@@ -25,6 +25,7 @@
 #include "cmd/control/control.h"
 #include "cmd/maildrop/maildrop.h"
 #include "cmd/text/queue_args.h"
+#include "cmd/text/queue_print.h"
 #include "cmd/text/queue_sites.h"
 
 #include "base/magic.h"
@@ -49,8 +50,7 @@ struct queue_job {
 	int64_t unmoved[SPOOL_UNMOVED]; /* why others stayed as they were */
 	bool unsafe;			/* the spool could not write what was ordered */
 	bool uncopied;			/* the copy of the queue has not heard of it */
-	int64_t unread;			/* others, which can't be read, */
-	int error;			/* and why, an errno */
+	struct queue_unread unread;
 	uint64_t bytes;
 	int status;
 	struct timer tell;	     /* how far it has come */

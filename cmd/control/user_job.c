@@ -25,6 +25,7 @@ struct user_job {
 	struct limiter_order *found;
 	struct queue_filter filter; /* its name is that of found */
 	int64_t queued;
+	struct queue_unread unread; /* whose they are can't be said */
 };
 
 void user_job_start(struct request *r, const struct user_job_asks *asks)
@@ -102,6 +103,12 @@ static bool is_kept(const struct user_job *j, const struct limiter_order *o)
 	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
 }
 
+static bool is_whole(const struct user_job *j, const struct limiter_order *o)
+{
+	bool read = order_job_has_read(j->request, &j->unread);
+	return is_kept(j, o) && read;
+}
+
 static void finish_job(struct user_job *j, struct limiter_order *o)
 {
 	struct request *r = j->request;
@@ -113,7 +120,7 @@ static void finish_job(struct user_job *j, struct limiter_order *o)
 	else if (r)
 		say_answer(r, j, o);
 	if (r)
-		control_finish(r, missing || !is_kept(j, o) ? STATUS_REFUSED : STATUS_DONE);
+		control_finish(r, !missing && is_whole(j, o) ? STATUS_DONE : STATUS_REFUSED);
 	magic_clear(j);
 	free(j);
 	limiter_order_free(&o);
@@ -144,6 +151,7 @@ void user_job_counted(struct spool_command *c)
 	struct user_job *j = c->owner;
 	magic_check(j, USER_JOB_MAGIC);
 	uint64_t last = c->after;
+	queue_unread_add(&j->unread, c);
 	for (int i = 0; i < c->nrow; i++) {
 		last = c->row[i].envelope->id > last ? c->row[i].envelope->id : last;
 		j->queued += queue_filter_match(&j->filter, NULL, &c->row[i], clock_wall_ms());

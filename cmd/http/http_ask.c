@@ -7,7 +7,6 @@
 #include "cmd/text/node_print.h"
 #include "cmd/text/dest_print.h"
 #include "cmd/text/flow_print.h"
-#include "cmd/text/queue_print.h"
 #include "cmd/text/stats_print.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/flow_command.h"
@@ -207,8 +206,8 @@ static void ask_page(struct http_ask *a)
 
 static void end_pages(struct http_ask *a)
 {
-	if (a->unread > 0)
-		queue_print_unread_json(&a->out, a->unread, a->unread_error);
+	if (a->unread.messages > 0)
+		queue_print_unread_json(&a->out, &a->unread);
 	http_ask_done(a, MHD_HTTP_OK);
 }
 
@@ -226,9 +225,7 @@ static void take_page(struct asker *asker, struct note *note)
 		queue_print_json(&a->out, &c->row[i]);
 	}
 	a->left -= c->nrow;
-	a->unread += c->unread;
-	if (c->unread > 0)
-		a->unread_error = c->error;
+	queue_unread_add(&a->unread, c);
 	bool complete = c->nrow == 0 || a->left <= 0 || buf_len(&a->out) > ASK_BYTES_MAX;
 	spool_command_free(&c);
 	if (complete)

@@ -14,6 +14,7 @@
 
 #include "base/metrics_print.h"
 #include "cmd/http/http_core.h"
+#include "cmd/text/queue_print.h"
 
 enum {
 	ASK_ROWS = 1000, /* of a list, if not said */
@@ -39,8 +40,7 @@ struct http_ask {
 	struct buf out;
 	uint64_t after; /* queue: the last message of the page before */
 	int64_t left;	/* rows that are still wanted */
-	int64_t unread; /* queue: messages that can't be had */
-	int unread_error; /* of the last of them */
+	struct queue_unread unread; /* queue */
 	char *what;	/* explain */
 	struct spool_command *
 		shown; /* explain: the message, while the scheduler is asked about its site; or NULL */

@@ -21,11 +21,24 @@ const char *queue_print_error(int error)
 	return error == EBADMSG ? "it is damaged" : strerror(error);
 }
 
-void queue_print_unread_json(struct buf *to, int64_t messages, int error)
+void queue_unread_add(struct queue_unread *u, const struct spool_command *listed)
+{
+	u->messages += listed->unread;
+	if (listed->unread > 0)
+		u->error = listed->error;
+}
+
+void queue_print_unread(struct buf *to, const struct queue_unread *u)
+{
+	buf_printf(to, "%" PRId64 " other message%s in the queue cannot be read: %s", u->messages,
+		   u->messages == 1 ? "" : "s", queue_print_error(u->error));
+}
+
+void queue_print_unread_json(struct buf *to, const struct queue_unread *u)
 {
 	buf_puts(to, "{");
-	json_put_number(to, "unread", messages);
-	json_put_text(to, "error", queue_print_error(error));
+	json_put_number(to, "unread", u->messages);
+	json_put_text(to, "error", queue_print_error(u->error));
 	json_put_line(to);
 }
 

@@ -17,8 +17,17 @@ void queue_print_envelope(struct buf *to, const struct spool_row *, int64_t now_
 void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes);
 
 const char *queue_print_error(int error); /* why it can't be had, an errno: spool_row.error */
-void queue_print_unread_json(struct buf *to, int64_t messages, int error);
-/* The last line of a list that they are missing from. */
+
+/* What lists of the queue have left out: messages that are there, and can't be had. */
+struct queue_unread {
+	int64_t messages;
+	int error; /* of the last of them */
+};
+
+void queue_unread_add(struct queue_unread *, const struct spool_command *listed);
+void queue_print_unread(struct buf *to, const struct queue_unread *); /* a sentence */
+void queue_print_unread_json(struct buf *to, const struct queue_unread *);
+/* The line behind the others. */
 
 const char *queue_time_span(int64_t ms, char text[16]); /* "90s", "3h"; returns text */
 

@@ -329,6 +329,10 @@ def test_what_can_not_be_read_is_told_apart_from_what_is_gone(case):
     assert said.endswith("-- 6 messages, " + said.rpartition(", ")[2])
     assert "1 other message in the queue cannot be read: it is damaged" in complaint
     assert len(_refused(case, "queue", "list", "--json")[0].splitlines()) == 6
+    assert case.relay.command("user", "suspend", "bob").returncode == 0
+    for words in (("explain", "dest.test"), ("user", "show", "bob")):
+        said, complaint = _refused(case, *words)
+        assert said and "1 other message in the queue cannot be read: it is damaged" in complaint, words
     said, complaint = _refused(case, "queue", "show", case.large.name)
     assert "later-large@dest.test" in said and "the content cannot be read: No such file or directory" in complaint
     assert case.relay.command("queue", "show", "--envelope", case.large.name).returncode == 0
