@@ -105,6 +105,8 @@ static enum response take_recipient(const struct conf *c, const struct maildrop_
 {
 	struct mailaddr a;
 	bool dropped;
+	if (!e->sender)
+		return RESPONSE_BAD_PARAMETER;
 	if (mailaddr_mailbox(l->value, l->len, true, &a) != MAILADDR_OK)
 		return RESPONSE_BAD_RECIPIENT;
 	if (policy_leads_here(&a))

@@ -104,6 +104,16 @@ static void a_head_cut_short_anywhere_is_none(void **state)
 	}
 }
 
+/* What the sender's row says of all recipients would come too late for that one. */
+static void a_recipient_before_the_sender_is_none(void **state)
+{
+	(void)state;
+	static const char early[] = "to a@dest.test\nfrom me@sender.test\nto b@dest.test\n\n";
+	static const char late[] = "from me@sender.test\nto a@dest.test\nto b@dest.test\n\n";
+	assert_int_equal(read_text(early, sizeof early - 1), RESPONSE_BAD_PARAMETER);
+	assert_int_equal(read_text(late, sizeof late - 1), RESPONSE_OK);
+}
+
 static void a_first_line_that_is_no_such_line_is_refused(void **state)
 {
 	(void)state;
@@ -134,6 +144,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_of_the_head_is_found_in_pieces_of_any_size,
 						begin, end),
 		cmocka_unit_test_setup_teardown(a_head_cut_short_anywhere_is_none, begin, end),
+		cmocka_unit_test_setup_teardown(a_recipient_before_the_sender_is_none, begin, end),
 		cmocka_unit_test_setup_teardown(a_first_line_that_is_no_such_line_is_refused, begin,
 						end),
 	};
