@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Where Debian's syslogd puts what it gets as mail. */
@@ -21,28 +22,46 @@ static const char *path_of(const struct conf *c)
 }
 
 /* A pipe is read once, a log several times. The file has no name, and is gone with the program. */
-static char *keep_input(void)
+static char *keep_input(FILE *from, const char *name)
 {
 	char piece[64 << 10];
-	FILE *kept = tmpfile();
-	for (size_t n; kept && (n = fread(piece, 1, sizeof piece, stdin)) > 0;)
+	FILE *kept = from ? tmpfile() : NULL;
+	for (size_t n; kept && (n = fread(piece, 1, sizeof piece, from)) > 0;)
 		if (fwrite(piece, 1, n, kept) != n)
 			break;
-	if (!kept || fflush(kept) != 0 || ferror(kept)) {
-		fprintf(stderr, "sluice: can't keep standard input: %s\n", strerror(errno));
+	if (!kept || ferror(from) || fflush(kept) != 0 || ferror(kept)) {
+		fprintf(stderr, "sluice: can't keep %s: %s\n", name, strerror(errno));
 		return NULL;
 	}
 	return mem_printf("/dev/fd/%d", fileno(kept));
 }
 
+static char *keep_stream(const char *path)
+{
+	if (strcmp(path, "-") == 0)
+		return keep_input(stdin, "standard input");
+	FILE *from = fopen(path, "re");
+	char *kept = keep_input(from, path);
+	if (from)
+		fclose(from);
+	return kept;
+}
+
+/* Standard input, or a pipe that has a name, as those that shells make of <(...). */
+static bool is_stream(const char *path)
+{
+	struct stat st;
+	return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
 bool log_pass_files(struct log_files *f, const struct conf *c, const char *path)
 {
 	struct buf error = {0};
-	bool input = path && strcmp(path, "-") == 0;
-	char *kept = input ? keep_input() : NULL;
-	if (input && !kept)
+	bool stream = path && is_stream(path);
+	char *kept = stream ? keep_stream(path) : NULL;
+	if (stream && !kept)
 		return false;
-	path = input ? kept : path ? path : path_of(c);
+	path = stream ? kept : path ? path : path_of(c);
 	if (path)
 		log_files_find(f, path, &error);
 	else

@@ -35,7 +35,7 @@ typedef bool log_pass_may(void *context, const char *text, size_t len);
 
 bool log_pass_files(struct log_files *, const struct conf *, const char *path);
 /* Find the files of that log; NULL: of the one that the configuration names. "-" is standard input, which
- * is kept in a file for the time. False, and told why: there is none. */
+ * is kept in a file for the time, as what comes through a pipe is. False, and told why: there is none. */
 
 bool log_pass(struct log_files *, struct log_span, log_pass_may *, log_pass_take *, void *context);
 /* Read all lines in the order of time. False: not all of them could be read, which is told once. */

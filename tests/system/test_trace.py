@@ -256,6 +256,8 @@ def test_a_log_on_standard_input_and_times_that_are_none(lab):
     assert without.returncode == 1 and "--log" in without.stderr
     assert identity in _stories(relay.command("trace", "ann@writer.test", "--log", "-", stdin=log))
     assert identity in _stories(relay.command("trace", "ann@writer.test", "--log", relay.log_path))
+    # By its name a pipe can be read once, too.
+    assert identity in _stories(relay.command("trace", "ann@writer.test", "--log", "/dev/stdin", stdin=log))
     for words in (["x@y.test", "--since", "tomorrow"], ["x@y.test", "--since", ""], [], ["a@b.c", "d@e.f"], [""]):
         assert relay.command("trace", *words).returncode == 2, words
 
