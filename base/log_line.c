@@ -140,9 +140,8 @@ static bool read_tagged(struct log_line *l, const char *s, const char *end)
 	return *s == '{' ? read_json(l, s, end) : read_text(l, s, end);
 }
 
-bool log_line_read(struct log_line *l, const char *text, size_t len, int64_t written_ms)
+static bool read_form(struct log_line *l, const char *text, const char *end, int64_t written_ms)
 {
-	const char *end = text + len;
 	l->n = 0;
 	l->event = NULL;
 	while (end > text && (end[-1] == '\r' || end[-1] == ' '))
@@ -153,6 +152,29 @@ bool log_line_read(struct log_line *l, const char *text, size_t len, int64_t wri
 	size_t stamp = log_stamp_read(text, (size_t)(end - text), written_ms, &l->wall_ms);
 	text = skip_blanks(text + stamp, end);
 	return stamp > 0 && text < end && (read_text(l, text, end) || read_tagged(l, text, end));
+}
+
+/* Readers print names as they are. */
+static bool is_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\')
+			return false;
+	return len > 0;
+}
+
+/* What another program has written, to a file of syslogd's, has any. */
+static bool has_names(const struct log_line *l)
+{
+	for (int i = 0; i < l->n; i++)
+		if (!is_name(l->field[i].key, l->field[i].key_len))
+			return false;
+	return is_name(l->event, l->event_len);
+}
+
+bool log_line_read(struct log_line *l, const char *text, size_t len, int64_t written_ms)
+{
+	return read_form(l, text, text + len, written_ms) && has_names(l);
 }
 
 bool log_line_is(const struct log_line *l, const char *event)

@@ -10,7 +10,7 @@
  *
  * OWNERSHIP  A log_line points into the text that was read.
  * THREAD     Any.
- * ERRORS     False: the line is none of ours, or cut.
+ * ERRORS     False: the line is none of ours, or cut. Names have printable ASCII only, and no quotes.
  * SEE        sluice(8), "LOG"; log_forms.h; RFC 3164 4.1; RFC 5424 6.2.3.
  */
 #ifndef BASE_LOG_LINE_H

@@ -232,6 +232,28 @@ static void what_is_none_of_ours_is_left_out(void **state)
 		assert_false(reads(lines[i], &l));
 }
 
+/* A file of syslogd's has what any program says: names are printed as they are, to terminals and in JSON. */
+static void a_name_with_odd_bytes_is_none_of_ours(void **state)
+{
+	(void)state;
+	static const char *const lines[] = {
+		"2026-01-02T03:04:05Z info a\x1b[2J id=1",
+		"2026-01-02T03:04:05Z info \"done id=1",
+		"2026-01-02T03:04:05Z info done k\x1b[2J=1",
+		"2026-01-02T03:04:05Z info done k\xc2\x9b=1",
+		"2026-01-02T03:04:05Z info done k\"=1",
+		"2026-01-02T03:04:05Z info done =1",
+		"{\"time\":\"2026-01-02T03:04:05Z\",\"event\":\"a\x07\"}",
+		"{\"time\":\"2026-01-02T03:04:05Z\",\"event\":\"\"}",
+		"{\"time\":\"2026-01-02T03:04:05Z\",\"event\":\"a\",\"k\\u001b\":1}",
+		"Jan  2 03:04:05 host sluice/relay[1]: warning: a\x1b[2J host=a",
+	};
+	struct log_line l;
+	assert_true(reads("2026-01-02T03:04:05Z info mta-sts_2 k_2=1", &l));
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+		assert_false(reads(lines[i], &l));
+}
+
 /* In memory that ends where the line does, for the sanitizer. */
 static void read_cut(const char *line, size_t len)
 {
@@ -279,6 +301,7 @@ int main(void)
 		cmocka_unit_test(syslogd_puts_a_head_before_each_form),
 		cmocka_unit_test(a_time_without_a_year_is_the_last_such),
 		cmocka_unit_test(what_is_none_of_ours_is_left_out),
+		cmocka_unit_test(a_name_with_odd_bytes_is_none_of_ours),
 		cmocka_unit_test(a_line_may_be_cut_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
