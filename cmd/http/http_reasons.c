@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "cmd/http/http_sampling.h"
 #include "cmd/text/reasons.h"
 
@@ -130,18 +131,19 @@ static void add_rows(struct http_look *k)
 
 /* --- the destination */
 
-static void add_name(char ***to, int *n, const char *name)
+/* Takes the name over. */
+static void add_name(char ***to, int *n, char *name)
 {
 	*to = mem_realloc(*to, ((size_t)*n + 1) * sizeof **to);
-	(*to)[(*n)++] = mem_strdup(name);
+	(*to)[(*n)++] = name;
 }
 
 static void learn_peers(struct reasons_question *q, const struct dest_site *s)
 {
 	for (int i = 0; i < s->nhost; i++)
-		add_name(&q->filter.peer, &q->filter.npeer, s->host[i].peer);
+		add_name(&q->filter.peer, &q->filter.npeer, mem_strdup(s->host[i].peer));
 	for (int i = 0; !s->domains_seen && i < s->ndomain; i++)
-		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
+		add_name(&q->filter.domain, &q->filter.ndomain, name_key(s->domain[i]));
 	reasons_filter_sort(&q->filter);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/route/nexthop_name.h"
 
@@ -110,7 +111,7 @@ static bool is_domain_known(const struct queue_sites *s, const struct route *rou
 			    const char *domain)
 {
 	for (int i = 0; i < s->ndomain; i++)
-		if (strcasecmp(s->domain[i].name, domain) == 0 &&
+		if (name_key_same(s->domain[i].name, domain) &&
 		    (!route->named || strcmp(s->domain[i].transport, route->by->title) == 0))
 			return true;
 	return false;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "cmd/text/explain_print.h"
 #include "cmd/text/reply_words.h"
 
@@ -166,6 +167,14 @@ static bool one_of(char *const *names, int n, const char *name)
 	return n > 0 && bsearch(&name, names, (size_t)n, sizeof *names, by_name);
 }
 
+static bool is_domain_wanted(const struct reasons_filter *f, const char *domain)
+{
+	char *key = f->ndomain > 0 ? name_key(domain) : NULL;
+	bool wanted = !key || one_of(f->domain, f->ndomain, key);
+	free(key);
+	return wanted;
+}
+
 /* Who was told by one of its hosts goes there; of the others the domain decides, if that is known. */
 static bool is_wanted(const struct reasons_filter *f, const struct recipient *r)
 {
@@ -173,7 +182,7 @@ static bool is_wanted(const struct reasons_filter *f, const struct recipient *r)
 		return true;
 	if (r->last && *r->last->host)
 		return one_of(f->peer, f->npeer, r->last->host);
-	return f->ndomain == 0 || one_of(f->domain, f->ndomain, mailaddr_domain(r->address));
+	return is_domain_wanted(f, mailaddr_domain(r->address));
 }
 
 void reasons_add(struct reasons *r, const struct sample_row *row, const struct reasons_filter *f)

@@ -21,7 +21,7 @@ struct reasons;
 struct reasons_filter {
 	char **peer; /* of its hosts, as verdicts name them */
 	int npeer;
-	char **domain; /* whose mail goes there; none: it is not known */
+	char **domain; /* whose mail goes there, by their keys (base/name_key.h); none: it is not known */
 	int ndomain;
 };
 

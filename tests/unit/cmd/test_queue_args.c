@@ -202,6 +202,29 @@ static void a_site_is_known_by_its_hosts(void **state)
 	envelope_free(&s.envelope);
 }
 
+/* A relay that was asked for the site knows the domain as it was written first. */
+static void a_site_has_mail_of_its_domains_in_each_spelling(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"mx.test"};
+	static char domain[] = "xn--bcher-kva.test", transport[] = "smtp";
+	char *domains[] = {domain};
+	struct dest_site site = {.transport = transport, .ndomain = 1, .domain = domains};
+	const struct dest_command known = {.nsite = 1, .site = &site};
+	struct conf *conf = conf_defaults();
+	struct queue_sites *sites = queue_sites_new(conf, names, 1);
+	struct envelope *e = envelope_new();
+	queue_sites_learn(sites, &known);
+	assert_true(queue_sites_lead(sites, "", envelope_add(e, "x@XN--bcher-KVA.test")));
+	assert_true(queue_sites_lead(sites, "",
+				     envelope_add(e, "x@b\xc3\xbc"
+						     "cher.test")));
+	assert_false(queue_sites_lead(sites, "", envelope_add(e, "x@bucher.test")));
+	envelope_free(&e);
+	queue_sites_free(&sites);
+	conf_unref(conf);
+}
+
 /* As dest list prints it: with what the mail of the site has in common. */
 static void what_stands_behind_the_name_of_a_site_is_no_part_of_it(void **state)
 {
@@ -269,6 +292,7 @@ int main(void)
 		cmocka_unit_test(filters_look_at_who_sent_it),
 		cmocka_unit_test(patterns_and_several_values_choose),
 		cmocka_unit_test(a_site_is_known_by_its_hosts),
+		cmocka_unit_test(a_site_has_mail_of_its_domains_in_each_spelling),
 		cmocka_unit_test(what_stands_behind_the_name_of_a_site_is_no_part_of_it),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(filters_look_at_recipients_still_to_be_reached),

@@ -125,18 +125,23 @@ static void only_those_of_a_destination_are_wanted(void **state)
 {
 	(void)state;
 	struct buf out = {0};
-	char host[] = "h[192.0.2.1]:25", domain[] = "A.test", more[] = "z.test", other[] = "0.test";
+	char host[] = "h[192.0.2.1]:25", domain[] = "a.test", more[] = "xn--bcher-kva.test",
+	     other[] = "0.test";
 	char *hosts[] = {host}, *domains[] = {more, domain, other};
 	struct reasons_filter f = {hosts, 1, domains, 3};
 	reasons_filter_sort(&f);
 	struct reasons *r = reasons_new();
 	reasons_add(r, message(1, "x@b.test", said(450, "H[192.0.2.1]:25", "its host"), 1), &f);
 	reasons_add(r, message(2, "x@a.test", said(450, "o[192.0.2.9]:25", "another"), 1), &f);
-	reasons_add(r, message(3, "x@a.test", said(450, "", "its domain"), 1), &f);
-	reasons_add(r, message(4, "x@b.test", NULL, 1), &f);
+	reasons_add(r, message(3, "x@A.test", said(450, "", "its domain"), 1), &f);
+	reasons_add(r, message(4, "x@b\xc3\xbc"
+				  "cher.test",
+			       said(450, "", "one in another spelling"), 1),
+		    &f);
+	reasons_add(r, message(5, "x@b.test", NULL, 1), &f);
 	reasons_print(&out, r, REASONS_OLDEST, 10);
-	assert_int_equal(count(buf_cstr(&out), "\"queue\":"), 2);
-	assert_int_equal(count(buf_cstr(&out), "another"), 0);
+	assert_int_equal(count(buf_cstr(&out), "\"queue\":"), 3);
+	assert_int_equal(count(buf_cstr(&out), "4.2.0 another"), 0);
 	reasons_free(&r);
 	buf_fini(&out);
 }
