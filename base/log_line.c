@@ -163,7 +163,7 @@ static bool is_name(const char *name, size_t len)
 	return len > 0;
 }
 
-/* What another program has written, to a file of syslogd's, has any. */
+/* Another program's line in a file of syslogd's has any. */
 static bool has_names(const struct log_line *l)
 {
 	for (int i = 0; i < l->n; i++)

@@ -38,10 +38,10 @@ struct http_ask {
 	const char *type;
 	int64_t age_s; /* of what is in out */
 	struct buf out;
-	uint64_t after; /* queue: the last message of the page before */
-	int64_t left;	/* rows that are still wanted */
+	uint64_t after;		    /* queue: the last message of the page before */
+	int64_t left;		    /* rows that are still wanted */
 	struct queue_unread unread; /* queue */
-	char *what;	/* explain */
+	char *what;		    /* explain */
 	struct spool_command *
 		shown; /* explain: the message, while the scheduler is asked about its site; or NULL */
 	uint64_t id; /* that it may be, or 0 */

@@ -18,7 +18,7 @@ void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes);
 
 const char *queue_print_error(int error); /* why it can't be had, an errno: spool_row.error */
 
-/* What lists of the queue have left out: messages that are there, and can't be had. */
+/* Messages that lists of the queue have left out: they are there, and can't be had. */
 struct queue_unread {
 	int64_t messages;
 	int error; /* of the last of them */

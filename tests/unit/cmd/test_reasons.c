@@ -134,9 +134,11 @@ static void only_those_of_a_destination_are_wanted(void **state)
 	reasons_add(r, message(1, "x@b.test", said(450, "H[192.0.2.1]:25", "its host"), 1), &f);
 	reasons_add(r, message(2, "x@a.test", said(450, "o[192.0.2.9]:25", "another"), 1), &f);
 	reasons_add(r, message(3, "x@A.test", said(450, "", "its domain"), 1), &f);
-	reasons_add(r, message(4, "x@b\xc3\xbc"
-				  "cher.test",
-			       said(450, "", "one in another spelling"), 1),
+	reasons_add(r,
+		    message(4,
+			    "x@b\xc3\xbc"
+			    "cher.test",
+			    said(450, "", "one in another spelling"), 1),
 		    &f);
 	reasons_add(r, message(5, "x@b.test", NULL, 1), &f);
 	reasons_print(&out, r, REASONS_OLDEST, 10);
