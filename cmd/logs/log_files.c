@@ -80,12 +80,21 @@ static bool find_first_time(struct log_file *f, struct buf *error)
 	return true;
 }
 
+/* Lines that are read from a pipe are gone for the one who is to have them, and it has no end. */
+static const char *why_unread(const char *path, struct stat *st)
+{
+	if (stat(path, st) != 0)
+		return strerror(errno);
+	return S_ISFIFO(st->st_mode) ? "it is a pipe, whose lines are another's" : NULL;
+}
+
 static void add_file(struct log_files *f, char *path, struct buf *error)
 {
 	struct stat st;
 	struct log_file one = {.path = path};
-	if (stat(path, &st) != 0) {
-		buf_printf(error, "can't read %s: %s\n", path, strerror(errno));
+	const char *why = why_unread(path, &st);
+	if (why) {
+		buf_printf(error, "can't read %s: %s\n", path, why);
 		free(path);
 		return;
 	}

@@ -262,6 +262,27 @@ def test_a_log_on_standard_input_and_times_that_are_none(lab):
         assert relay.command("trace", *words).returncode == 2, words
 
 
+def test_a_log_that_is_a_pipe_is_left_to_who_reads_it(lab):
+    relay = _relay(lab, "text")
+    identity = _send(relay, "ann@writer.test", ["good@to.test"])
+    relay.wait_event("done")
+    assert relay.stop() == 0
+    pipe = os.path.join(relay.folder, "pipe")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    os.write(reader, b"a line of the relay\n")
+    # As rotation might have left it, if that were one.
+    os.mkfifo(relay.log_path + ".1")
+    assert identity in _stories(relay.command("trace", "ann@writer.test"))
+    relay.config.settings["log"] = pipe
+    relay.write_config()
+    for words in (["trace", "ann@writer.test"], ["report"]):
+        done = relay.command(*words)
+        assert done.returncode == 1 and f"can't read {pipe}: it is a pipe" in done.stderr, done
+    assert os.read(reader, 100) == b"a line of the relay\n"
+    os.close(reader)
+
+
 def test_what_a_peer_said_is_tamed(lab):
     relay = _relay(lab, "text", Rule("rcpt", "550 5.1.1 \x1b[2J gone", pattern="^gone"))
     identity = _send(relay, "ann@writer.test", ["gone@to.test"])
