@@ -233,7 +233,7 @@ static void apply_all(struct orders *o, const redisReply *all)
 
 static void look_for_orders(struct orders *);
 
-/* What is no hash has none: the next that is given takes its place. */
+/* A key that is no hash has none: the next that is given takes its place. */
 static const redisReply *orders_of(const redisReply *reply)
 {
 	static const redisReply none = {.type = REDIS_REPLY_ARRAY};

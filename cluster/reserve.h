@@ -39,19 +39,19 @@ enum {
 
 struct reserve {
 	struct conf_rate rate;
-	struct gcra alone; /* steady clock: of the node's own part */
-	int64_t wanted;	   /* ahead; 0: nobody waits for an answer */
-	int64_t spent;	   /* passed, and not asked about */
-	int64_t telling;   /* in the ask under way, */
+	struct gcra alone;	  /* steady clock: of the node's own part */
+	int64_t wanted;		  /* ahead; 0: nobody waits for an answer */
+	int64_t spent;		  /* passed, and not asked about */
+	int64_t telling;	  /* in the ask under way, */
 	bool looking, forgetting; /* likewise */
-	bool look;	   /* what all have had is wanted, whether something was spent or not */
-	bool forget;	   /* the next ask begins anew */
-	bool asked;	   /* an ask is under way */
-	int64_t room_us;   /* of the burst, in the last answer; 0: none is known */
-	int64_t due_us;	   /* steady clock: of what was spent, unless the room is small */
-	int64_t used_us;   /* steady clock: of the last event */
-	int64_t next_us;   /* steady clock: the GCRA of all in the last answer, */
-	int64_t since;	   /* of the data that began then */
+	bool look;	 /* what all have had is wanted, whether something was spent or not */
+	bool forget;	 /* the next ask begins anew */
+	bool asked;	 /* an ask is under way */
+	int64_t room_us; /* of the burst, in the last answer; 0: none is known */
+	int64_t due_us;	 /* steady clock: of what was spent, unless the room is small */
+	int64_t used_us; /* steady clock: of the last event */
+	int64_t next_us; /* steady clock: the GCRA of all in the last answer, */
+	int64_t since;	 /* of the data that began then */
 };
 
 /* The arguments of the script. */
@@ -91,7 +91,8 @@ void reserve_answered(struct reserve *, const struct reserve_answer *, int64_t n
 int64_t reserve_next_us(const struct reserve *, const struct reserve_answer *, int64_t now_us);
 /* Steady clock: the GCRA of all nodes with what this one has spent since. After reserve_answered(). */
 
-void reserve_missed(struct reserve *); /* no answer comes: what it told, or wanted to know, is asked again */
+void reserve_missed(
+	struct reserve *); /* no answer comes: what it told, or wanted to know, is asked again */
 
 bool reserve_alone(struct reserve *, int64_t nodes, int64_t now_us, struct reserve_grant *);
 /* Without Redis: what is wanted, of the node's own part. False: nothing is. */

@@ -37,7 +37,7 @@ enum {
 #define READER "adoption"
 #define HOLLOW "stream: NATS has lost where it begins, and what is left counts as nothing"
 
-/* What was denied gets no answer; that it was, the server says in a message of its own. */
+/* A question that is denied gets no answer: the server says so in a message of its own. */
 static bool say_failure(const struct nats_setup *n, struct buf *error, const char *what,
 			natsStatus s)
 {

@@ -77,7 +77,7 @@ static void forget_denial(struct node *n)
 	n->denied = NULL;
 }
 
-/* What comes again is said again. */
+/* The same may come again, and is said again. */
 static void forget_reason(struct node *n)
 {
 	free(n->reason);
