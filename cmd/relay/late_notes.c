@@ -11,17 +11,15 @@ static void put_off(struct cluster_order *o)
 		o->why = mem_strdup("the relay has ended: here it is carried out when it starts");
 }
 
-bool late_notes_take(struct note *note, bool *missed)
+bool late_notes_take(struct note *note)
 {
 	switch (note->type) {
 	case CLUSTER_APPLY:
 		cluster_order_free(&(struct cluster_order *){(struct cluster_order *)note});
-		*missed = true;
 		return true;
 	case CLUSTER_SAVE:
-		if (*missed)
-			text_note_free(&(struct text_note *){(struct text_note *)note});
-		return *missed;
+		text_note_free(&(struct text_note *){(struct text_note *)note});
+		return true;
 	case CLUSTER_ASKED:
 		cluster_asked_free(&(struct cluster_asked *){(struct cluster_asked *)note});
 		return true;

@@ -1,7 +1,7 @@
 /* late_notes.h - what comes from other nodes for a relay that has ended, and is looked at when it is freed.
  *
- * Whoever would carry it out has stopped. An order is carried out at the next start then: Redis has it, and that it was carried
- * out here is noted no more, for a later note would say so of it as well.
+ * Whoever would carry it out has stopped. An order is carried out at the next start then: Redis has it, and nothing is
+ * noted any more of what was carried out here.
  *
  * OWNERSHIP  The server's.
  * THREAD     Main.
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-bool late_notes_take(struct note *, bool *missed);
-/* True: it is freed. missed: an order was, at any time. An order of ours that comes back otherwise says that it was not carried out. */
+bool late_notes_take(struct note *);
+/* True: it is freed. An order of ours that comes back otherwise says that it was not carried out. */
 
 #endif

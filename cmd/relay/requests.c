@@ -189,8 +189,61 @@ static void order_given(struct cluster_order *o)
 		flow_job_given(o);
 }
 
-static void apply_order(const struct server *s, struct cluster_order *o)
+static bool changes_are_kept(const struct server *s)
 {
+	return !s->kept[KEPT_HOSTS].text && !s->kept[KEPT_SUSPENDED].text;
+}
+
+static void note_progress(struct server *s)
+{
+	char *text = order_progress_take(&s->progress, changes_are_kept(s));
+	if (text)
+		kept_text_write(&s->kept[KEPT_CLUSTER], text);
+	free(text);
+}
+
+static void hear_progress(struct server *s, struct text_note *note)
+{
+	order_progress_said(&s->progress, note->text);
+	note_progress(s);
+	text_note_free(&note);
+}
+
+/* Whoever wants something here is named: else it was wanted of all nodes. */
+static void order_answered(struct server *s, const void *owner)
+{
+	if (s->stopped)
+		return;
+	if (!owner)
+		order_progress_ended(&s->progress);
+	note_progress(s);
+}
+
+static void dest_answered(struct server *s, struct dest_command *c)
+{
+	if (c->filters) {
+		queue_job_sites(c);
+		return;
+	}
+	order_answered(s, c->owner);
+	dest_job_answer(c);
+}
+
+static void flow_answered(struct server *s, struct flow_command *c)
+{
+	order_answered(s, c->owner);
+	flow_job_answer(c);
+}
+
+static void user_answered(struct server *s, struct limiter_order *o)
+{
+	order_answered(s, o->owner);
+	user_job_answer(o);
+}
+
+static void apply_order(struct server *s, struct cluster_order *o)
+{
+	order_progress_begun(&s->progress);
 	if (o->kind == CLUSTER_DEST)
 		dest_job_apply(o, s->loop, qmgr_loop(s->qmgr));
 	else if (o->kind == CLUSTER_USER)
@@ -299,19 +352,20 @@ static bool receive_of_nodes(struct server *s, struct note *note)
 void requests_receive(void *server, struct note *note)
 {
 	struct server *s = server;
-	if (s->stopped && late_notes_take(note, &s->order_missed))
+	if (s->stopped && late_notes_take(note))
 		return;
+	if (note->type == CLUSTER_SAVE) {
+		hear_progress(s, (struct text_note *)note);
+		return;
+	}
 	if (receive_state(s, note) || receive_of_nodes(s, note))
 		return;
 	switch (note->type) {
 	case DEST_COMMAND:
-		if (((struct dest_command *)note)->filters)
-			queue_job_sites((struct dest_command *)note);
-		else
-			dest_job_answer((struct dest_command *)note);
+		dest_answered(s, (struct dest_command *)note);
 		break;
 	case FLOW_COMMAND:
-		flow_job_answer((struct flow_command *)note);
+		flow_answered(s, (struct flow_command *)note);
 		break;
 	case SUPPRESS_COMMAND:
 		suppress_job_answer((struct suppress_command *)note);
@@ -326,7 +380,7 @@ void requests_receive(void *server, struct note *note)
 		verify_job_answer((struct verify *)note);
 		break;
 	case LIMITER_ORDER:
-		user_job_answer((struct limiter_order *)note);
+		user_answered(s, (struct limiter_order *)note);
 		break;
 	case LIMITER_TOP:
 		keep_top(s, (struct limiter_top *)note);

@@ -464,6 +464,7 @@ void server_free(struct server **sp)
 	milter_watch_free(&s->filters);
 	clock_watch_free(&s->clock);
 	ending_fini(s);
+	order_progress_fini(&s->progress);
 	for (int i = 0; i < KEPT_COUNT; i++)
 		kept_text_fini(&s->kept[i]);
 	loop_free(&s->loop);

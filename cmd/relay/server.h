@@ -24,6 +24,7 @@
 #include "cmd/watch/disk_watch.h"
 #include "cmd/control/control.h"
 #include "cmd/relay/ending.h"
+#include "cmd/relay/order_progress.h"
 #include "cmd/control/glance.h"
 #include "cmd/http/http.h"
 #include "cmd/maildrop/maildrop.h"
@@ -99,8 +100,8 @@ struct server {
 	/* Who has said node drain, and is told whether the queue was handed over; or NULL. */
 	struct request *drainer;
 	struct kept_text kept[KEPT_COUNT];
-	bool stopped;	   /* what was learnt is written for the last time */
-	bool order_missed; /* late_notes.h */
+	struct order_progress progress;
+	bool stopped; /* what was learnt is written for the last time */
 };
 
 struct server *server_new(struct conf *, struct buf *error);

@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import itertools
 import json
+import os
 import threading
 import time
 import urllib.request
@@ -255,6 +256,24 @@ def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     order(alpha, "dest", "reset", site, "--cluster")
     names = {relay: [one["site"] for one in relay.events("site", state="suspended") if "window" not in one.keys] for relay in (alpha, beta, gamma)}
     assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
+
+
+def test_an_order_whose_effect_could_not_be_kept_is_carried_out_again(lab, redis):
+    alpha, beta = [lab.relay(config_of(name, redis, free_port())) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    order(alpha, "dest", "suspend", "before.test", "--cluster")
+    wait_suspended(beta, "before.test")
+    in_the_way = f"{beta.spool}/destdb.new"
+    os.mkdir(in_the_way)
+    order(alpha, "dest", "suspend", "some.test", "--cluster")
+    wait_suspended(beta, "some.test")
+    beta.wait_event("destdb")
+    wait_beats(redis, "beta")
+    beta.kill()
+    os.rmdir(in_the_way)
+    beta.start()
+    wait_ready(beta, count=2)
+    beta.wait_event("site", 60, site="some.test", state="suspended", count=2)
 
 
 @contextlib.contextmanager

@@ -24,39 +24,31 @@ static struct note *progress(void)
 	return text_note_new(CLUSTER_SAVE, &text);
 }
 
-static void what_was_carried_out_is_noted_until_an_order_is_missed(void **state)
+static void an_order_is_dropped_and_so_is_what_was_carried_out(void **state)
 {
-	bool missed = false;
-	struct note *first = progress();
 	(void)state;
-	assert_false(late_notes_take(first, &missed));
-	text_note_free(&(struct text_note *){(struct text_note *)first});
-	assert_true(late_notes_take(&order_of_type(CLUSTER_APPLY)->note, &missed));
-	assert_true(missed);
-	assert_true(late_notes_take(progress(), &missed));
+	assert_true(late_notes_take(&order_of_type(CLUSTER_APPLY)->note));
+	assert_true(late_notes_take(progress()));
 }
 
 static void a_question_is_answered_by_nobody(void **state)
 {
-	bool missed = false;
 	struct cluster_asked *a = mem_zalloc(sizeof *a);
 	(void)state;
 	a->note.type = CLUSTER_ASKED;
 	a->question = mem_strdup("flow list");
-	assert_true(late_notes_take(&a->note, &missed));
-	assert_false(missed);
+	assert_true(late_notes_take(&a->note));
 }
 
 static void an_order_that_all_have_says_that_it_is_carried_out_later(void **state)
 {
-	bool missed = false;
 	struct cluster_order *taken = order_of_type(CLUSTER_ORDER),
 			     *refused = order_of_type(CLUSTER_ORDER);
 	(void)state;
 	refused->why = mem_strdup("Redis is away");
-	assert_false(late_notes_take(&taken->note, &missed));
+	assert_false(late_notes_take(&taken->note));
 	assert_non_null(strstr(taken->why, "when it starts"));
-	assert_false(late_notes_take(&refused->note, &missed));
+	assert_false(late_notes_take(&refused->note));
 	assert_string_equal(refused->why, "Redis is away");
 	cluster_order_free(&taken);
 	cluster_order_free(&refused);
@@ -65,7 +57,7 @@ static void an_order_that_all_have_says_that_it_is_carried_out_later(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_carried_out_is_noted_until_an_order_is_missed),
+		cmocka_unit_test(an_order_is_dropped_and_so_is_what_was_carried_out),
 		cmocka_unit_test(a_question_is_answered_by_nobody),
 		cmocka_unit_test(an_order_that_all_have_says_that_it_is_carried_out_later),
 	};
