@@ -225,8 +225,9 @@ static void wait_first(struct site_host *it)
 /* False: nothing there may end for the site. */
 static bool make_room_at(struct site *s, struct site_host *it)
 {
-	struct conn *idle =
-		enough_are_ending(it->host) ? NULL : idle_of_other_transports(it->host, s);
+	struct conn *idle = idle_of_other_transports(it->host, s);
+	if (idle && enough_are_ending(it->host))
+		idle = NULL;
 	struct conn *turned = idle ? NULL : turned_of_other_transports(it->host, s);
 	if (idle)
 		conn_end(s->db, idle);
