@@ -163,6 +163,8 @@ void conn_tell_home(const struct conn *c)
 static void offer_turned(const struct conn *c)
 {
 	const struct list *full = &c->host->full;
+	if (!c->host->mixed)
+		return;
 	for (struct list *l = full->next; l != full; l = l->next) {
 		struct site *s = list_entry(l, struct site_host, in_full)->site;
 		if (s->connections > 0 || s->queue.transport == c->site->queue.transport)

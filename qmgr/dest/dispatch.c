@@ -241,9 +241,11 @@ static bool make_room_at(struct site *s, struct site_host *it)
 void dispatch_make_room_at_hosts(struct site *s)
 {
 	int end, first = destdb_group(s->hosts, s->nhost, &end);
-	for (int i = first; first >= 0 && i < end; i++)
-		if (!site_host_out(&s->hosts[i]) && make_room_at(s, &s->hosts[i]))
+	for (int i = first; first >= 0 && i < end; i++) {
+		struct site_host *it = &s->hosts[i];
+		if (it->host->mixed && !site_host_out(it) && make_room_at(s, it))
 			return;
+	}
 }
 
 static void give_entry(struct site *s, struct conn *c, struct peer *p)
@@ -291,7 +293,7 @@ static bool is_anothers_turn(const struct site *s, const struct host *h)
 /* Once in a round, in which that one has its turn, too: two must not leave it to each other for ever. */
 static bool leaves_to_other(struct site *s, const struct host *h)
 {
-	if (s->left == s->db->rounds || !is_anothers_turn(s, h))
+	if (!h->mixed || s->left == s->db->rounds || !is_anothers_turn(s, h))
 		return false;
 	s->left = s->db->rounds;
 	selection_set(&s->queue, QUEUE_QUIET);

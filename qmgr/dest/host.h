@@ -129,7 +129,9 @@ struct host {
 	int refs;	       /* sites and connections */
 	struct credential *credential; /* a reference: as whom connections log in; or NULL */
 	enum host_state state;
-	struct list sites; /* struct site_host */
+	struct list sites;	       /* struct site_host */
+	const struct transport *first; /* that of the first of them ever, to be compared with */
+	bool mixed;		       /* there are, or were, some of other transports */
 
 	/* of its connections; conn_move() keeps them */
 	int connections; /* connecting or ready */

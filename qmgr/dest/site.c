@@ -93,6 +93,15 @@ static void end_overtaken(struct site *s, struct list *conns)
 	}
 }
 
+static void join_host(struct site *s, struct site_host *it)
+{
+	struct host *h = it->host;
+	list_append(&h->sites, &it->in_host);
+	if (!h->first)
+		h->first = s->queue.transport;
+	h->mixed |= h->first != s->queue.transport;
+}
+
 void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 {
 	struct host *fed_by = s->fed_by;
@@ -106,7 +115,7 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 		it->suspended = suspend_covers_site_host(s->db, it);
 		list_init(&it->in_full);
 		list_init(&it->in_host);
-		list_append(&it->host->sites, &it->in_host);
+		join_host(s, it);
 	}
 	provider_join(s);
 	end_overtaken(s, &s->open);
