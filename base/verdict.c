@@ -52,6 +52,12 @@ bool verdict_cites_dsn(const struct verdict *v)
 	return behind && (*behind == '\0' || *behind == ' ');
 }
 
+bool verdict_lacks_names(const struct verdict *v)
+{
+	return v->class == VERDICT_DEFERRED && v->code == 451 && !v->host[0] &&
+	       strcmp(v->dsn, "4.4.3") == 0;
+}
+
 static struct verdict *make_verdict(enum verdict_stage stage, enum verdict_class class, int code,
 				    const char *dsn, const char *host, const char *text,
 				    int64_t when_ms)

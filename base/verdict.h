@@ -72,6 +72,9 @@ bool verdict_cites_dsn(const struct verdict *);
 /* The text begins with an enhanced code: the peer's own, which dsn differs from where the class is not
  * that of the reply (a login that is refused for good puts mail off). */
 
+bool verdict_lacks_names(const struct verdict *);
+/* For now, since a look-up by DNS had no answer, or too many are under way (RFC 3463, X.4.3): no host was asked. */
+
 struct verdict *verdict_ref(struct verdict *); /* NULL stays NULL */
 void verdict_unref(struct verdict *);	       /* NULL is allowed */
 const char *verdict_class_name(enum verdict_class);

@@ -87,14 +87,34 @@ static int64_t not_after(int64_t due_ms, int64_t at_ms, int64_t now_ms)
 	return at_ms > now_ms && at_ms < due_ms ? at_ms : due_ms;
 }
 
+/* Nobody but the DNS, for now, keeps what is left of it from its hosts. */
+static bool lacks_only_names(const struct envelope *e)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		if (e->rcpt[i].done)
+			continue;
+		if (!e->rcpt[i].last || !verdict_lacks_names(e->rcpt[i].last))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static int64_t least_delay(const struct conf_queue *q, const struct envelope *e)
+{
+	return lacks_only_names(e) ? number_min(q->minimal_backoff_time, RETRY_NAMES_MS)
+				   : q->minimal_backoff_time;
+}
+
 int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int64_t now_ms,
 		     double chance)
 {
 	const struct conf_queue *q = t->queue;
 	/* A clock that went back makes an age negative; it counts as young. */
-	int64_t delay = now_ms - envelope_began_ms(e);
-	if (delay < q->minimal_backoff_time)
-		delay = q->minimal_backoff_time;
+	int64_t delay = now_ms - envelope_began_ms(e), least = least_delay(q, e);
+	if (delay < least)
+		delay = least;
 	if (delay > q->maximal_backoff_time)
 		delay = q->maximal_backoff_time;
 	delay += (int64_t)((double)delay * q->jitter * (2 * chance - 1));

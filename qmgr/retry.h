@@ -2,7 +2,8 @@
  *
  * The next attempt comes after the message's age in the queue, within minimal and
  * maximal_backoff_time, a little earlier or later by chance, so that what came together does not
- * come back together.
+ * come back together. Where nothing but the look-up of names failed it may come after RETRY_NAMES_MS already: no host
+ * is spared by waiting, and the name server may be there again in a moment.
  *
  * The age of mail that was to be sent later counts from then on (envelope_began_ms()).
  *
@@ -19,6 +20,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { RETRY_NAMES_MS = 5000 };
 
 struct retry_terms {
 	const struct conf_queue *queue;

@@ -188,6 +188,23 @@ def test_mail_waits_for_a_name_server_that_is_down(lab):
     assert not world.relay.events("bounced")
 
 
+def test_a_name_server_that_is_back_is_asked_before_the_backoff_time_is_over(lab):
+    nsd = lab.nsd({"dest.test": "@ MX 10 a" + HOSTS})
+    nsd.stop()
+    port = free_port()
+    sink = lab.sink(address=A, port=port)
+    config = Config(transports={"smtp": {"port": port}}).resolve_with(nsd)
+    config.dns |= {"allow_loopback": True, "timeout": "500ms", "tries": 1}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["to@dest.test"])
+    relay.wait_event("deferred", dsn="4.4.3")
+    nsd.start()
+    # minimal_backoff_time is five minutes, as by default.
+    sink.wait_messages(1, 60)
+
+
 def test_a_name_server_that_refuses_is_a_reason_to_wait(lab):
     world = World(lab, "@ MX 10 a" + HOSTS)
     world.send("to@elsewhere.test")

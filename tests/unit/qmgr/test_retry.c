@@ -37,6 +37,46 @@ static void a_message_waits_for_as_long_as_it_is_old(void **state)
 	assert_int_equal(delay(&queue, &mail, 17 * MINUTE), 17 * MINUTE);
 }
 
+/* Three recipients: one that is done, and of two others the latest verdicts. */
+static int64_t delay_by(const struct conf_queue *q, int64_t age, const char *dsn, const char *host)
+{
+	struct recipient to[] = {
+		{.done = true, .last = verdict_new(VERDICT_SENT, 250, NULL, "mx.test", "ok")},
+		{.last = verdict_new(VERDICT_DEFERRED, 451, "4.4.3", NULL, "no answer")},
+		{.last = verdict_new(VERDICT_DEFERRED, 451, dsn, host, "no answer")}};
+	struct envelope e = mail;
+	e.rcpt = to;
+	e.nrcpt = 3;
+	int64_t is = delay(q, &e, age);
+	for (int i = 0; i < 3; i++)
+		verdict_unref(to[i].last);
+	return is;
+}
+
+static void what_only_lacks_an_answer_of_the_dns_is_tried_soon(void **state)
+{
+	(void)state;
+	assert_int_equal(delay_by(&queue, SECOND, "4.4.3", NULL), RETRY_NAMES_MS);
+	assert_int_equal(delay_by(&queue, 40 * SECOND, "4.4.3", NULL), 40 * SECOND);
+	assert_int_equal(delay_by(&queue, 20 * MINUTE, "4.4.3", NULL), 20 * MINUTE);
+	assert_int_equal(delay_by(&queue, 20 * HOUR, "4.4.3", NULL), 66 * MINUTE);
+}
+
+static void what_a_host_has_put_off_is_not_tried_soon(void **state)
+{
+	(void)state;
+	assert_int_equal(delay_by(&queue, SECOND, "4.4.3", "mx.test[192.0.2.1]:25"), 5 * MINUTE);
+	assert_int_equal(delay_by(&queue, SECOND, "4.4.1", NULL), 5 * MINUTE);
+}
+
+static void a_shorter_backoff_time_holds_for_the_dns_too(void **state)
+{
+	struct conf_queue q = queue;
+	(void)state;
+	q.minimal_backoff_time = 200;
+	assert_int_equal(delay_by(&q, 0, "4.4.3", NULL), 200);
+}
+
 static void an_old_message_waits_for_the_maximal_backoff_time(void **state)
 {
 	(void)state;
@@ -253,6 +293,9 @@ int main(void)
 		cmocka_unit_test(a_young_message_waits_for_the_minimal_backoff_time),
 		cmocka_unit_test(mail_that_was_to_be_sent_later_is_young_then),
 		cmocka_unit_test(a_message_waits_for_as_long_as_it_is_old),
+		cmocka_unit_test(what_only_lacks_an_answer_of_the_dns_is_tried_soon),
+		cmocka_unit_test(what_a_host_has_put_off_is_not_tried_soon),
+		cmocka_unit_test(a_shorter_backoff_time_holds_for_the_dns_too),
 		cmocka_unit_test(an_old_message_waits_for_the_maximal_backoff_time),
 		cmocka_unit_test(a_message_from_the_future_is_young),
 		cmocka_unit_test(chance_brings_it_forward_or_back_by_the_jitter),
