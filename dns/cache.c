@@ -5,6 +5,7 @@
 #include "base/keyed_hash.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -113,12 +114,18 @@ struct answer *cache_get(struct cache *c, const char *name, enum answer_type typ
 
 static int64_t lifetime_of(const struct cache *c, const struct answer *a)
 {
-	int64_t most = 0;
-	if (a->status == ANSWER_RECORDS)
-		most = c->maximal_ttl_ms;
-	else if (a->status == ANSWER_NODATA || a->status == ANSWER_NXDOMAIN)
-		most = c->negative_ttl_ms;
-	return a->ttl_ms < most ? a->ttl_ms : most;
+	switch (a->status) {
+	case ANSWER_RECORDS:
+		return number_min(a->ttl_ms, c->maximal_ttl_ms);
+	case ANSWER_NODATA:
+	case ANSWER_NXDOMAIN:
+		return number_min(a->ttl_ms, c->negative_ttl_ms);
+	case ANSWER_FAILED:
+		return CACHE_FAILURE_MS;
+	case ANSWER_ALIAS:
+		break;
+	}
+	return 0;
 }
 
 static bool is_full(const struct cache *c)

@@ -1,13 +1,15 @@
 /* cache.h - earlier answers, as long as they are valid.
  *
  * Keyed by name and type. Entries and their bytes are both bounded: beyond that the entry used longest
- * ago goes. An answer of no lifetime is not kept; a failure never is. Of domains that it knows to have no mail host
- * it gives a hint (base/hint.h).
+ * ago goes. An answer of no lifetime is not kept; a failure is for CACHE_FAILURE_MS: a name server in trouble gets no
+ * question for each message that wants its answer. Of domains that it knows to have no mail host it gives a hint
+ * (base/hint.h).
  *
  * OWNERSHIP  The cache holds a reference of its own to each answer.
  * THREAD     dns.
  * ERRORS     None.
- * SEE        RFC 2308 5 (negative answers); RFC 8767 4 (a TTL with its top bit set is a long one).
+ * SEE        RFC 2308 5 (negative answers); RFC 8767 4 (a TTL with its top bit set is a long one);
+ *            RFC 9520 3.2 (failures).
  */
 #ifndef DNS_CACHE_H
 #define DNS_CACHE_H
@@ -18,6 +20,8 @@
 #include <stdint.h>
 
 enum { CACHE_BYTES_AN_ENTRY = 1024 }; /* on average, at most: some have 64 KB of text */
+
+enum { CACHE_FAILURE_MS = 1000 };
 
 struct cache;
 

@@ -82,11 +82,17 @@ static void absence_is_kept_for_a_shorter_time(void **state)
 	assert_false(has(*state, "b.test", ANSWER_A, 100));
 }
 
-static void failures_and_answers_without_lifetime_are_not_kept(void **state)
+static void answers_without_lifetime_are_not_kept(void **state)
 {
-	put(*state, "a.test", ANSWER_FAILED, 5000, 0, 0);
 	put(*state, "b.test", ANSWER_RECORDS, 0, 1, 0);
 	assert_int_equal(cache_count(*state), 0);
+}
+
+static void a_failure_is_kept_for_a_second(void **state)
+{
+	put(*state, "a.test", ANSWER_FAILED, 0, 0, 0);
+	assert_true(has(*state, "a.test", ANSWER_A, CACHE_FAILURE_MS - 1));
+	assert_false(has(*state, "a.test", ANSWER_A, CACHE_FAILURE_MS));
 }
 
 static void a_failure_takes_the_place_of_what_was_known(void **state)
@@ -183,7 +189,8 @@ int main(void)
 		TEST(name_and_type_are_the_key),
 		TEST(a_long_ttl_is_cut),
 		TEST(absence_is_kept_for_a_shorter_time),
-		TEST(failures_and_answers_without_lifetime_are_not_kept),
+		TEST(answers_without_lifetime_are_not_kept),
+		TEST(a_failure_is_kept_for_a_second),
 		TEST(a_failure_takes_the_place_of_what_was_known),
 		TEST(the_entry_used_longest_ago_goes_first),
 		TEST(bytes_are_bounded_as_well_as_entries),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -184,6 +185,14 @@ static void a_server_that_drops_edns_is_asked_without(void **state)
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "good.test plain"), 1);
 }
 
+/* A failure is kept for a second, and a busy machine may let more attempts time out. */
+static void ask_until_answered(void)
+{
+	for (int i = 0; i < 500 && ask(RESOLVE_MX, "good.test")->failure; i++)
+		usleep(20000);
+	assert_null(answer->failure);
+}
+
 static void what_a_silent_server_says_later_is_validated(void **state)
 {
 	(void)state;
@@ -192,10 +201,7 @@ static void what_a_silent_server_says_later_is_validated(void **state)
 	assert_non_null(r->failure);
 	assert_string_equal(r->failure->dsn, "4.4.3");
 	signed_zone = SIGNED_ZONE_GOOD;
-	/* A busy machine may let the first attempts time out. */
-	for (int i = 0; i < 20 && ask(RESOLVE_MX, "good.test")->failure; i++)
-		;
-	assert_null(answer->failure);
+	ask_until_answered();
 	assert_int_equal(answer->security, RESOLVE_SECURE);
 	assert_non_null(ask(RESOLVE_HOST, "forged.test")->failure);
 }
@@ -206,6 +212,7 @@ static void what_a_failing_server_says_later_is_validated(void **state)
 	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_SERVFAIL, 10000);
 	assert_string_equal(ask(RESOLVE_MX, "good.test")->failure->dsn, "4.4.3");
 	signed_zone = SIGNED_ZONE_GOOD;
+	ask_until_answered();
 	check_hosts(RESOLVE_SECURE);
 }
 
