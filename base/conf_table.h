@@ -424,7 +424,7 @@
 	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
 	  "How long a new message is delayed before it is stored, while messages of its flow wait since that has its share of message_active_limit. 0: not at all.") \
 	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
-	  "The shortest time between attempts. Where only the DNS had no answer it is 5 seconds at first, and then as long as the message is old.") \
+	  "The shortest time between attempts. Where only the DNS had no answer it is 5 seconds at first, and then as long as the message is old; such mail is also tried when the DNS answers again after it was away.") \
 	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \
 	  "The longest time between attempts.")                                                    \
 	P(text, backoff_jitter, "0.1", 1, 16, RELOAD, "",                                          \

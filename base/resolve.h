@@ -86,6 +86,7 @@ struct resolve {
 	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
 	bool dane; /* RESOLVE_MX, RESOLVE_HOST: look for the TLSA records of each host, too */
 	int port;  /* RESOLVE_TLSA, and dane: TCP */
+	bool heard; /* a name server had an answer to something of it: not only the cache, or nobody */
 	struct verdict *failure;
 	enum resolve_security
 		security; /* of the answer to the question itself: the MX records, or that

@@ -176,6 +176,11 @@ static void keep_failure(struct lookup *l, struct verdict *failure)
 	l->failure = failure;
 }
 
+static void note_heard(struct lookup *l, const struct asker *asker, const struct answer *answer)
+{
+	l->r->heard |= !asker->known && answer->status != ANSWER_FAILED;
+}
+
 static void want_addresses(struct lookup *);
 
 static void have_addresses(struct lookup *l)
@@ -197,6 +202,7 @@ static void on_address(struct asker *asker, struct answer *answer)
 	struct wanted *w = (struct wanted *)asker;
 	struct lookup *l = w->lookup;
 	*w->to = answer_ref(answer);
+	note_heard(l, asker, answer);
 	assert(l->waiting > 0);
 	if (--l->waiting == 0)
 		have_addresses(l);
@@ -257,6 +263,7 @@ static void want_addresses(struct lookup *l)
 static void on_mx(struct asker *asker, struct answer *answer)
 {
 	struct lookup *l = ((struct wanted *)asker)->lookup;
+	note_heard(l, asker, answer);
 	struct verdict *failure = mx_targets(&l->mx, answer);
 	if (failure)
 		finish_lookup(l, failure);
@@ -268,6 +275,7 @@ static void begin_mx(struct lookup *l)
 {
 	if (dnsname_localhost(l->mx.domain)) {
 		struct answer *none = make_answer(NULL);
+		l->mx_wanted.asker.known = true;
 		on_mx(&l->mx_wanted.asker, none);
 		answer_unref(none);
 		return;

@@ -466,15 +466,17 @@ static void tell_askers(struct questions *all, struct question *q)
 	list_init(&askers);
 	while ((link = list_first(&q->askers)))
 		list_move(&askers, link);
-	if (!q->known)
+	bool known = q->known;
+	if (!known)
 		count_security(answer);
-	if (!q->known)
+	if (!known)
 		cache_put(all->cache, q->key + 2, q->type, answer, all->loop->now_ms);
 	q->answer = NULL;
 	question_free(q);
 	while ((link = list_first(&askers))) {
 		struct asker *asker = list_entry(link, struct asker, link);
 		list_remove(link);
+		asker->known = known;
 		asker->answered(asker, answer);
 	}
 	answer_unref(answer);

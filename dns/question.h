@@ -51,6 +51,7 @@ struct asker {
 	struct list link;
 	void (*answered)(struct asker *, struct answer *);
 	unsigned line; /* base/resolve.h */
+	bool known;    /* once answered: by the cache */
 };
 
 struct questions;

@@ -425,6 +425,7 @@ static bool leads_nowhere(const struct nexthop *n, const struct verdict *failure
 static void conclude_lookup(struct nexthop *n, struct verdict **why)
 {
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
+	n->heard = n->lookup.heard;
 	n->elsewhere = failure ? NULL : wanted_by_provider(n);
 	n->lacks = !failure && !n->elsewhere && n->source && !any_fits(n);
 	if (n->lacks)

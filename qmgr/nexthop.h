@@ -44,6 +44,7 @@ struct nexthop {
 	struct transport *elsewhere;  /* known: its provider wants this one; or NULL */
 	bool by_mx;		      /* MTA-STS may say something of it */
 	bool overtaken;		      /* asking: there was a reload since */
+	bool heard;		      /* answered: a name server was, in the last look-up */
 	bool lacks;		/* known: none of the hosts is of a family that the source has */
 	int64_t fresh_until_ms; /* steady clock */
 	int64_t known_ms;	/* steady clock: its hosts were found last */

@@ -89,6 +89,14 @@ static void take_answer(struct qmgr *q, struct spool_command *c)
 		spool_command_free(&c);
 }
 
+static void take_called_back(struct qmgr *q, struct spool_unpark *note)
+{
+	if (note->site == SITE_NUMBER_NAMES)
+		names_away_called_back(note);
+	else
+		site_called_back(&q->db, note);
+}
+
 /* False: it is not the spool's. */
 static bool receive_of_spool(struct qmgr *q, struct note *note)
 {
@@ -103,7 +111,7 @@ static bool receive_of_spool(struct qmgr *q, struct note *note)
 		take_answer(q, (struct spool_command *)note);
 		return true;
 	case SPOOL_UNPARK:
-		site_called_back(&q->db, (struct spool_unpark *)note);
+		take_called_back(q, (struct spool_unpark *)note);
 		return true;
 	case SPOOL_CANCEL:
 		message_cancel(q, ((struct spool_cancel *)note)->id,

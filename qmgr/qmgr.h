@@ -33,6 +33,7 @@
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
  *	delivery_event.c  the same as a line of JSON, for events/
  *	retry.c		the next retry time (pure)
+ *	names_away.c	the DNS was away: what was put off for that alone comes back
  *	report_rate.c	limits the rate of reports (pure)
  *	bounce.c	RFC 3464 reports (pure)
  *	report_text.c	the small forms in them: dates, folded lines, xtext

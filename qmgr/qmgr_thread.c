@@ -209,6 +209,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	timer_init(&q->collect, collect_records, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
 	timer_init(&q->ends, look_for_ends, q);
+	names_away_init(&q->names_away, loop, &q->db.edges);
 	loop_timer_in(loop, &q->ends, MESSAGE_ENDS_MS);
 }
 
@@ -227,6 +228,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	fine_timer_fini(&q->rest);
 	timer_stop(&q->sched.loop->timers, &q->collect);
 	timer_stop(&q->sched.loop->timers, &q->ends);
+	names_away_fini(&q->names_away);
 	conns_free(&q->db);
 	struct nexthop *n, *next;
 	HASH_ITER(hh, q->nexthops, n, next)

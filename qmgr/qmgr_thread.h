@@ -11,6 +11,7 @@
 #include "qmgr/dest/destdb.h"
 #include "qmgr/door.h"
 #include "qmgr/flow_tally.h"
+#include "qmgr/names_away.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
@@ -34,6 +35,7 @@ struct qmgr {
 	struct door door;
 	struct suppressed suppressed;
 	struct verifier verifier;
+	struct names_away names_away;
 	struct list brisk;	  /* struct nexthop that are being looked up, by age, */
 	int64_t lookups;	  /* and their number; */
 	int64_t lagging;	  /* and of those that have waited long for their answers */

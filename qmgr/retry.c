@@ -87,8 +87,7 @@ static int64_t not_after(int64_t due_ms, int64_t at_ms, int64_t now_ms)
 	return at_ms > now_ms && at_ms < due_ms ? at_ms : due_ms;
 }
 
-/* Nobody but the DNS, for now, keeps what is left of it from its hosts. */
-static bool lacks_only_names(const struct envelope *e)
+bool retry_lacks_names(const struct envelope *e)
 {
 	bool any = false;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
@@ -103,8 +102,8 @@ static bool lacks_only_names(const struct envelope *e)
 
 static int64_t least_delay(const struct conf_queue *q, const struct envelope *e)
 {
-	return lacks_only_names(e) ? number_min(q->minimal_backoff_time, RETRY_NAMES_MS)
-				   : q->minimal_backoff_time;
+	return retry_lacks_names(e) ? number_min(q->minimal_backoff_time, RETRY_NAMES_MS)
+				    : q->minimal_backoff_time;
 }
 
 int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int64_t now_ms,

@@ -36,6 +36,9 @@ int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_
 /* Wall clock. chance: 0 <= chance < 1. Never later than what is due to the sender: the warning of a
  * delay, or the end of the message's lifetime. */
 
+bool retry_lacks_names(const struct envelope *);
+/* Nobody but the DNS, for now, keeps what is left of it from its hosts. */
+
 bool retry_expired(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 bool retry_warning_due(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 

@@ -22,6 +22,14 @@
 
 enum { REPORTS_STORING_MAX = 100 };
 
+/* Of a site or of the DNS, of which a message waits for one at most; 0: for none that has one. */
+static uint16_t number_of_wait(const struct message *m, bool names)
+{
+	if (names)
+		return SITE_NUMBER_NAMES;
+	return m->site ? m->site->parked.number : 0;
+}
+
 static void release_message(struct qmgr *q, struct message *m, bool keep)
 {
 	assert(!m->reporting && !m->verifying && m->work.rcpt_count == 0);
@@ -29,11 +37,12 @@ static void release_message(struct qmgr *q, struct message *m, bool keep)
 	note->note.type = SPOOL_RELEASE;
 	note->id = m->work.id;
 	if (keep) {
+		bool names = retry_lacks_names(m->work.envelope);
 		note->envelope = m->work.envelope;
 		m->work.envelope = NULL;
-		note->site = m->site ? m->site->parked.number : 0;
-		note->parked = m->site && message_waits_for_site(m);
-		message_leave_site(m, true);
+		note->site = number_of_wait(m, names);
+		note->parked = names || (m->site && message_waits_for_site(m));
+		message_leave_site(m, !names);
 	}
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 	message_free(q, m);

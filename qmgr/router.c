@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/router.h"
 
+#include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "qmgr/dest/provider.h"
@@ -473,8 +474,27 @@ static void follow_nexthop(const struct nexthop *n, struct site *before)
 	}
 }
 
+/* Of a domain, whatever its mail asks for. */
+static uint64_t hash_target(const struct nexthop *n)
+{
+	char *target = nexthop_target(n);
+	uint64_t hash = keyed_hash(target, strlen(target));
+	free(target);
+	return hash;
+}
+
+static void note_names(struct nexthop *n, bool found_before, const struct verdict *failure)
+{
+	struct names_away *away = &n->qmgr->names_away;
+	if (n->heard)
+		names_away_answered(away, hash_target(n));
+	else if (failure && verdict_lacks_names(failure))
+		names_away_failed(away, hash_target(n), found_before);
+}
+
 static void apply_answer(struct nexthop *n, struct site *before, struct verdict *failure)
 {
+	note_names(n, before, failure);
 	let_go(n, failure);
 	if (before)
 		follow_nexthop(n, before);

@@ -73,6 +73,7 @@ static void on_answer(void *owner)
 	struct question *question = owner;
 	struct resolve *r = question->resolve;
 	resolve_name(question->stage->scenario, r);
+	r->heard = !r->failure || r->failure->class == VERDICT_FAILED;
 	r->note.type = RESOLVE_ANSWER;
 	stage_post(question->stage, &r->note);
 	list_remove(&question->link);

@@ -253,6 +253,7 @@ bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
 	l->answer[r->order].resolve = r;
+	l->heard |= r->heard;
 	return one_answered(l);
 }
 

@@ -40,6 +40,7 @@ struct nexthop_lookup {
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
 	enum envelope_tls wish;
+	bool heard;	     /* by name servers, for any of the answers: resolve.h */
 	struct sts_ask *sts; /* the answer; NULL: it was not asked, or has not answered yet */
 	enum tls_result_type fault; /* for which hosts were left out; SUCCESS: none was */
 };

@@ -171,6 +171,17 @@ static void a_domain_with_mx_gets_its_hosts(void **state)
 	assert_int_equal(r->host[0].address[0].sa.sa_family, AF_INET6);
 }
 
+static void what_a_name_server_had_an_answer_to_is_told_from_the_rest(void **state)
+{
+	(void)state;
+	assert_true(ask(RESOLVE_MX, "good.test", false)->heard);
+	assert_false(ask(RESOLVE_MX, "good.test", false)->heard); /* from the cache */
+	assert_true(ask(RESOLVE_MX, "nx.test", false)->heard);
+	assert_false(ask(RESOLVE_MX, "servfail.test", false)->heard);
+	assert_false(ask(RESOLVE_HOST, "localhost", true)->heard);
+	assert_false(ask(RESOLVE_HOST, "192.0.2.7", true)->heard);
+}
+
 static void each_kind_of_failure_has_its_verdict(void **state)
 {
 	(void)state;
@@ -519,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_domain_with_mx_gets_its_hosts),
+		TEST(what_a_name_server_had_an_answer_to_is_told_from_the_rest),
 		TEST(each_kind_of_failure_has_its_verdict),
 		TEST(silence_is_deferred_after_the_last_try),
 		cmocka_unit_test_setup_teardown(
