@@ -81,22 +81,29 @@ static bool has_answered(const struct conn *c, const struct conf_source *other, 
 	return same && same != c->host && same->heard_ms > 0 && same->heard_ms >= since_ms;
 }
 
-/* The host has answered another source since this was opened; or since ours was left last, as meanwhile all mail went from there. */
-static bool is_unheard_alone(const struct conn *c)
+/* The host has answered another source since then; or since ours was left last, as meanwhile all mail went from there. */
+static bool is_unheard_alone(const struct conn *c, int64_t since_ms)
 {
 	const struct conf *conf = c->site->db->sched->conf;
 	int64_t left_ms = source_left_ms(c->site);
 	for (int i = 0; i < conf->nsource; i++)
-		if (has_answered(c, &conf->source[i], left_ms > 0 ? left_ms : c->opened_ms))
+		if (has_answered(c, &conf->source[i], left_ms > 0 ? left_ms : since_ms))
 			return true;
 	return false;
 }
 
 /* Another takes over, as where ours is refused. */
-static void leave_unheard(const struct conn *c, const struct verdict *why)
+static void leave_unheard(const struct conn *c, int64_t since_ms, const struct verdict *why)
 {
-	if (c->site->source && all_are_silent(c->site) && is_unheard_alone(c))
+	if (c->site->source && all_are_silent(c->site) && is_unheard_alone(c, since_ms))
 		source_refused(c->site, why);
+}
+
+/* The connection before this one that failed did so then, or this was opened. */
+static int64_t in_vain_since_ms(const struct conn *c)
+{
+	const struct host *h = c->host;
+	return h->failing_ms > 0 ? number_min(h->failed_ms, c->opened_ms) : c->opened_ms;
 }
 
 static int64_t age_ms(const struct conn *c)
@@ -104,11 +111,15 @@ static int64_t age_ms(const struct conn *c)
 	return destdb_now_ms(c->site->db) - c->opened_ms;
 }
 
-/* For as long as a host may be to take the connection, or to greet. */
+/* For as long as a host may be to take the connection, or to greet, this one was not ready, or it and all before it were of no use. */
 static bool is_overdue(const struct conn *c)
 {
 	const struct conf_transport *t = c->settings;
-	return age_ms(c) >= number_min(t->connect_timeout, t->greeting_timeout);
+	int64_t failing_ms = c->host->failing_ms, began_ms = c->opened_ms;
+	if (failing_ms > 0)
+		began_ms = number_min(failing_ms, began_ms);
+	return destdb_now_ms(c->site->db) - began_ms >=
+	       number_min(t->connect_timeout, t->greeting_timeout);
 }
 
 /* words: what comes of that. */
@@ -126,7 +137,7 @@ static void is_slow(struct conn *c, bool late)
 		conn_move(c, CONN_PROBING);
 	if (late && is_overdue(c)) {
 		struct verdict *why = not_ready(c, "");
-		leave_unheard(c, why);
+		leave_unheard(c, in_vain_since_ms(c), why);
 		verdict_unref(why);
 	}
 }
@@ -447,6 +458,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	struct conn *c = open->owner;
 	struct site *s = c->site;
 	struct host *h = c->host;
+	int64_t since_ms = in_vain_since_ms(c);
 	assert(!open->was_ready || !conn_unready(c) || c->state == CONN_PROBING);
 	/* A delivery that was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);
@@ -479,7 +491,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		if (useless && host_out(h) && source_meant(s, open->why) && none_serves(s))
 			source_refused(s, open->why);
 		else if (useless && open->why->code == 0 && is_overdue(c))
-			leave_unheard(c, open->why);
+			leave_unheard(c, since_ms, open->why);
 	}
 	host_probe_missed(h, destdb_now_ms(db));
 	leased_closed(db, h);

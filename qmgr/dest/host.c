@@ -60,6 +60,12 @@ static void forget_why(struct host *h)
 	h->why_name = NULL;
 }
 
+static void forget_failures(struct host *h)
+{
+	h->failures = 0;
+	h->failing_ms = 0;
+}
+
 static int64_t backoff_ms(const struct host *h, int64_t now_ms, int64_t most_ms)
 {
 	int64_t ms = HOST_BACKOFF_FIRST_MS;
@@ -81,6 +87,8 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	h->era++;
 	if (h->failures < HOST_COUNT_MAX)
 		h->failures++;
+	if (h->failing_ms == 0)
+		h->failing_ms = now_ms;
 	h->failed_ms = now_ms;
 	h->retry_ms = now_ms +
 		      (h->login_refused ? backoff_max_ms : backoff_ms(h, now_ms, backoff_max_ms));
@@ -159,7 +167,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 	h->proven = true;
 	h->refuses = h->unfit = h->login_refused = false;
 	if (!h->told)
-		h->failures = 0;
+		forget_failures(h);
 	h->retry_ms = 0;
 	/* The host takes more than it did: how much more is found out at once. */
 	if (h->limit.n > 0 && taken_by_all(h) > h->limit.n) {
@@ -175,7 +183,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 void host_carried(struct host *h)
 {
 	if (h->told)
-		h->failures = 0;
+		forget_failures(h);
 	h->told = false;
 }
 
@@ -239,7 +247,7 @@ void host_heard_up(struct host *h, bool proven, const char *node)
 {
 	bool was_up = h->state == HOST_UP;
 	h->proven |= proven;
-	h->failures = 0;
+	forget_failures(h);
 	h->retry_ms = 0;
 	if (was_up)
 		return;
@@ -269,7 +277,7 @@ void host_forget(struct host *h)
 	if (h->state != HOST_UP)
 		host_move(h, HOST_UP);
 	forget_why(h);
-	h->failures = 0;
+	forget_failures(h);
 	h->refuses = h->unfit = h->told = h->login_refused = false;
 	h->proven = h->ready > 0;
 	h->era++;

@@ -148,6 +148,7 @@ struct host {
 	bool proven;	     /* a connection to it has been ready */
 	int failures;	     /* that counted, in a row */
 	unsigned era;	     /* changes with each of them */
+	int64_t failing_ms;  /* steady clock: the first of them since this process began; 0: none */
 	int64_t failed_ms;   /* steady clock: the last of them */
 	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
 	struct verdict *why; /* the last failure, or NULL */

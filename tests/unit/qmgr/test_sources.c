@@ -442,6 +442,38 @@ static void so_does_who_waits_for_a_connection_in_vain(void **state)
 	}
 }
 
+static void refuse_connection_from(const char *source)
+{
+	struct connection_open *o = open_from(source);
+	o->why = verdict_new(VERDICT_DEFERRED, 0, "4.4.1", o->host, "connection refused");
+	close_orderly(o);
+	answer_all("to.test");
+}
+
+static void so_does_who_is_refused_connections_for_as_long(void **state)
+{
+	(void)state;
+	static const int probe_s[] = {1, 2, 4, 8, 16};
+	for (int answers = 0; answers < 2; answers++) {
+		begin(TIMES A B "transport smtp { sources = { a, b } site_patience = 1h }\n");
+		is_answered_from("b", 1);
+		send_of(2, flow_of("a"));
+		refuse_connection_from("a");
+		for (size_t i = 0; i < sizeof probe_s / sizeof probe_s[0]; i++) {
+			assert_int_equal(site_from("a")->queue.waiting, 1);
+			if (answers && i == 4)
+				is_answered_from("b", 3);
+			pass_time(probe_s[i] * 1125); /* or an eighth later */
+			refuse_connection_from("a");
+		}
+		assert_int_equal(site_from("a")->queue.waiting, !answers);
+		assert_int_equal(source_shut(site_from("a")), answers);
+		if (answers)
+			assert_int_equal(site_from("b")->queue.waiting, 1);
+		finish(NULL);
+	}
+}
+
 static void who_hears_from_nobody_moves_nothing(void **state)
 {
 	(void)state;
@@ -883,6 +915,7 @@ int main(void)
 		TEST(a_host_that_is_only_down_moves_nothing),
 		TEST(who_hears_from_the_other_alone_gets_mail_from_there),
 		cmocka_unit_test(so_does_who_waits_for_a_connection_in_vain),
+		cmocka_unit_test(so_does_who_is_refused_connections_for_as_long),
 		TEST(who_hears_from_nobody_moves_nothing),
 		cmocka_unit_test(what_is_refused_for_the_address_goes_from_the_other),
 		cmocka_unit_test(what_is_not_said_of_the_address_stays),
