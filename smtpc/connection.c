@@ -132,7 +132,7 @@ static void begin_connection(struct connection *c)
 	};
 	engine_init(&c->engine, &setup, stream_out(c->stream));
 	c->begun = true;
-	c->connected = c->handshaking = c->large = c->hello_answered = false;
+	c->connected = c->handshaking = c->large = c->hello_answered = c->failed_test = false;
 	c->turn = c->engine.turn;
 	stream_deadline(c->stream, t->connect_timeout);
 }

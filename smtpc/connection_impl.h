@@ -63,6 +63,7 @@ struct connection {
 	bool hello_answered;
 	bool spoilt; /* the session that it resumed does not prove what is wanted: once more, */
 	bool anew;   /* without any */
+	bool failed_test; /* its session does not prove what a policy that is only tested wants: it is not kept */
 	size_t hello_bytes;	/* 0: not sent yet */
 	struct verdict *choked; /* why it is small, until qmgr is told; or NULL */
 	char *demanded;		/* a policy that its login demands, or NULL */

@@ -231,6 +231,23 @@ static void distrust_host(struct connection *c, const char *why)
 	engine_untrusted(&c->engine, why);
 }
 
+/* A session holds the certificate that was shown when it began. The host may have another by now, and has not been asked for it: what
+ * is wrong with the old one is no fault of the host, nor a reason to return mail. */
+static bool blames_session(const struct connection *c)
+{
+	return !c->anew && SSL_session_reused(stream_ssl(c->stream));
+}
+
+/* Where a policy is only tested, nothing is kept back for it, and no connection made once more: the next one has a full handshake, and so has each
+ * as long as the host fails. */
+static void fail_test(struct connection *c, const char *untold)
+{
+	connection_forget_session(c);
+	c->failed_test = true;
+	if (!blames_session(c))
+		connection_failed_test(c, untold);
+}
+
 /* untold: as verify_host() has it; why: likewise. */
 static void conclude_handshake(struct connection *c, enum tls_verified verified, const char *record,
 			       struct buf *why, const char *untold)
@@ -238,21 +255,15 @@ static void conclude_handshake(struct connection *c, enum tls_verified verified,
 	bool good = buf_len(why) == 0;
 	if (!good && c->demanded)
 		buf_puts(why, ", and no login is sent without proof");
-	connection_report_shaken(c, verified, good ? untold : buf_cstr(why));
+	if (!*untold || !blames_session(c))
+		connection_report_shaken(c, verified, good ? untold : buf_cstr(why));
 	if (*untold)
-		connection_failed_test(c, untold);
+		fail_test(c, untold);
 	log_tls(c, verified, *record ? record : NULL, good ? NULL : buf_cstr(why));
 	if (good)
 		trust_host(c, verified);
 	else
 		distrust_host(c, buf_cstr(why));
-}
-
-/* A session holds the certificate that was shown when it began. The host may have another by now, and has not been asked for it: what
- * is wrong with the old one is no fault of the host, nor a reason to return mail. */
-static bool blames_session(const struct connection *c)
-{
-	return !c->anew && SSL_session_reused(stream_ssl(c->stream));
 }
 
 static void spoil_session(struct connection *c, const char *why)
@@ -292,7 +303,7 @@ void connection_lacks_tls(const struct connection *c)
 int connection_new_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct connection *c = SSL_get_app_data(ssl);
-	if (!c || !c->open || !SSL_SESSION_is_resumable(session))
+	if (!c || !c->open || c->failed_test || !SSL_SESSION_is_resumable(session))
 		return 0;
 	char *key = session_key(c);
 	sessions_put(&c->worker->sessions, key, session);

@@ -5,11 +5,13 @@ import datetime
 import email
 import gzip
 import json
+import pathlib
 import re
 import time
 
 import pytest
 
+from lab.certs import Certificates
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.orders import order, with_orders
@@ -222,6 +224,47 @@ def test_what_was_counted_is_forgotten_when_it_is_switched_off(lab):
         relay.write_config()
         relay.start()
     assert len(reports[0]) == 1 and not reports[1]
+
+
+def _counted(relay):
+    """Stop the relay; return how many connections succeeded, how many failed, by what it leaves of them."""
+    relay.stop()
+    with open(f"{relay.spool}/tlsrpt", encoding="utf-8") as stream:
+        return [int(number) for number in re.search(r"^policy sts (\d+) (\d+)$", stream.read(), re.M).groups()]
+
+
+@pytest.mark.parametrize("renewed", [True, False], ids=["renewed", "the same"])
+def test_a_certificate_that_only_a_session_holds_is_not_told_to_a_domain_that_tests(lab, certificates, renewed):
+    """The old one is good no more, as after its last day. A host that has it still fails each time, and is told so."""
+    old = Certificates(lab.folder("old"))
+    trusted = lab.folder("trusted") / "ca.pem"
+    trusted.write_bytes(b"".join(pathlib.Path(one.ca).read_bytes() for one in (old, certificates)))
+    world = World(lab, {"weak": "MX 10 mx.weak"}, ca=f'"{trusted}"', extra="tls_report { enabled = true }\n")
+    world.policies.answers = {"weak.test": policy("testing", "mx.weak.test")}
+    context = world.sinks[GOOD].behaviour.tls = certificates.context_of(*old.host("mx.weak.test"))
+    relay = world.relay
+    relay.config.settings["workers"] = 1  # who keep the sessions
+    relay.config.transports["smtp"]["connection_max_messages"] = 1
+    relay.write_config()
+    relay.restart()
+
+    def send(count):
+        for number in range(count, count + 2):
+            world.send("weak")
+            world.became("sent", "weak", number)
+
+    send(1)
+    assert relay.wait_event("tls", count=2)["resumed"] == "yes"
+    if renewed:
+        context.load_cert_chain(*certificates.host("mx.weak.test"))
+    trusted.write_bytes(pathlib.Path(certificates.ca).read_bytes())
+    assert relay.command("reload").returncode == 0
+    send(3)
+    send(5)
+    shaken = wait_until(lambda: [one for one in relay.events("tls") if one.level == "info"][5:] and relay.events("tls"), what="six handshakes")
+    assert [one.get("resumed") for one in shaken if one.level == "info"][2:4] == ["yes", None]
+    assert sum(1 for one in shaken if "only tested" in one.get("reason", "")) == (0 if renewed else 3)
+    assert _counted(relay) == ([5, 0] if renewed else [2, 3])
 
 
 # Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
