@@ -80,9 +80,12 @@
 	C(certificate_expires, "certificate_expiry", false,                                        \
 	  "clients that look at this certificate send no mail once it has expired",                \
 	  "renew the certificate, where it lies; it is read anew by itself")                       \
+	C(certificate_early, "certificate_expiry", false,                                          \
+	  "clients that look at this certificate send no mail until it is valid",                  \
+	  "put a certificate there that is valid now, or see to the clock")                        \
 	C(certificate_kept, "certificate_refused", false,                                          \
 	  "sessions have the certificate that was read before, until the next start",              \
-	  "put a certificate and its key there that can be read and have not expired")             \
+	  "put a certificate and its key there that can be read and are valid now")                \
 	C(secret_unreadable, "secret_unreadable", false,                                           \
 	  "mail for the next hop that wants this login waits in the queue",                        \
 	  "let the relay's user read this file: sluice check says how")                            \

@@ -314,12 +314,13 @@ bool tls_certificates_ask_client(SSL_CTX *first, const char *ca, struct buf *err
 	return good;
 }
 
-bool tls_certificate_ends(const char *file, int64_t *wall_ms)
+bool tls_certificate_span(const char *file, struct tls_span *span)
 {
 	FILE *from = file_open(file);
 	X509 *own = from ? PEM_read_X509_AUX(from, NULL, NULL, NULL) : NULL;
 	if (own)
-		*wall_ms = to_wall_ms(X509_get0_notAfter(own));
+		*span = (struct tls_span){to_wall_ms(X509_get0_notBefore(own)),
+					  to_wall_ms(X509_get0_notAfter(own))};
 	if (from)
 		fclose(from);
 	ERR_clear_error();

@@ -26,8 +26,12 @@ SSL_CTX *tls_certificates_context(const struct conf_listener *, const struct con
 bool tls_certificates_ask_client(SSL_CTX *, const char *ca, struct buf *error);
 /* tls_ask_client(), whichever certificate is shown to it. */
 
-bool tls_certificate_ends(const char *file, int64_t *wall_ms);
-/* On which date the first certificate in a file expires. False: it can't be read. */
+struct tls_span {
+	int64_t begins_ms, ends_ms; /* wall clock */
+};
+
+bool tls_certificate_span(const char *file, struct tls_span *);
+/* When the first certificate in a file is valid. False: it can't be read. */
 
 char *tls_certificate_ocsp(const char *file);
 /* Where the OCSP answer for it would lie. The caller's to free(). */

@@ -8,6 +8,7 @@
 #include "base/credential.h"
 #include "base/dkim_rows.h"
 #include "base/file_io.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/tables.h"
@@ -259,13 +260,16 @@ static bool believes_all(const struct conf_listener *l)
 	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
 }
 
-static void check_expiry(struct checked *c, int line, const char *certificate)
+static void check_dates(struct checked *c, int line, const char *certificate)
 {
-	int64_t ends_ms;
-	if (!tls_certificate_ends(certificate, &ends_ms))
+	struct tls_span is;
+	if (!tls_certificate_span(certificate, &is))
 		return;
-	int64_t left_ms = ends_ms - clock_wall_ms();
-	if (left_ms < 0)
+	int64_t now_ms = clock_wall_ms(), left_ms = is.ends_ms - now_ms;
+	if (is.begins_ms > now_ms)
+		warn(c, line, "the certificate %s is not valid before %s: %s", certificate,
+		     log_time(is.begins_ms), condition_effect(CONDITION_certificate_early));
+	else if (left_ms < 0)
 		warn(c, line, "the certificate %s has expired: %s", certificate,
 		     condition_effect(CONDITION_certificate_expired));
 	else if (left_ms < EXPIRY_NEAR_MS)
@@ -317,7 +321,7 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 			     "listener \"%s\": every user of the machine may use the key %s",
 			     l->title, l->key.item[i]);
 	for (int i = 0; i < l->certificate.n; i++) {
-		check_expiry(c, l->line, l->certificate.item[i]);
+		check_dates(c, l->line, l->certificate.item[i]);
 		check_ocsp(c, l->line, l->certificate.item[i]);
 	}
 	if (public_address && l->certificate.n == 0 && l->tls == LISTENER_TLS_OPTIONAL)

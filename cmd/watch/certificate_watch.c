@@ -22,11 +22,12 @@ enum { LOOK_MS = 1000 };
 struct certificate_watch {
 	struct loop *loop;
 	struct timer look;
-	struct conf *conf;	    /* a reference, or NULL */
-	uint64_t used, seen;	    /* how the files looked: those in use, and at the last look */
-	int64_t told_ms;	    /* the date of the last warnings; 0: never */
+	struct conf *conf;   /* a reference, or NULL */
+	uint64_t used, seen; /* how the files looked: those in use, and at the last look */
+	int64_t told_ms;     /* the date of the last warnings; 0: never */
+	int64_t begins_ms; /* the date when the next of those that are not valid yet is; 0: all are */
 	struct conf_list used_file; /* those in use, */
-	int64_t *used_ends_ms;	    /* and when each ends; 0: not known */
+	struct tls_span *used_span; /* and when each is valid; 0: not known */
 	void (*changed)(void *owner);
 	void *owner;
 };
@@ -64,19 +65,29 @@ static uint64_t hash_all_files(const struct conf *c)
 	return mixed;
 }
 
-static void watch_age(const char *file, bool tell)
+static void tell_age(const char *file, const char *what, int64_t in_ms)
 {
-	int64_t ends_ms;
-	if (!tls_certificate_ends(file, &ends_ms))
+	log_event(LOG_LEVEL_WARNING, "certificate", "file", file, "reason", what, "days",
+		  log_number(in_ms / DAYS(1)), NULL);
+}
+
+static void watch_age(struct certificate_watch *w, const char *file, bool tell)
+{
+	struct tls_span is;
+	if (!tls_certificate_span(file, &is))
 		return;
-	int64_t left_ms = ends_ms - date_ms();
+	int64_t early_ms = is.begins_ms - date_ms(), left_ms = is.ends_ms - date_ms();
 	metric_cell_set(metric_cell(FAMILY_certificate_expiry, file, NULL), left_ms / 1000);
-	condition_turn(left_ms < 0 ? CONDITION_certificate_expired : CONDITION_certificate_expires,
-		       left_ms < EXPIRY_NEAR_MS, file, NULL);
-	if (tell && left_ms < EXPIRY_NEAR_MS)
-		log_event(LOG_LEVEL_WARNING, "certificate", "file", file, "reason",
-			  left_ms < 0 ? "it has expired" : "it expires soon", "days",
-			  log_number(left_ms / DAYS(1)), NULL);
+	if (early_ms > 0 && (w->begins_ms == 0 || is.begins_ms < w->begins_ms))
+		w->begins_ms = is.begins_ms;
+	condition_turn(early_ms > 0  ? CONDITION_certificate_early
+		       : left_ms < 0 ? CONDITION_certificate_expired
+				     : CONDITION_certificate_expires,
+		       early_ms > 0 || left_ms < EXPIRY_NEAR_MS, file, NULL);
+	if (tell && early_ms > 0)
+		tell_age(file, "it is not valid yet", early_ms);
+	else if (tell && left_ms < EXPIRY_NEAR_MS)
+		tell_age(file, left_ms < 0 ? "it has expired" : "it expires soon", left_ms);
 }
 
 static void watch_ages(struct certificate_watch *w)
@@ -85,10 +96,11 @@ static void watch_ages(struct certificate_watch *w)
 	bool tell = w->told_ms == 0 || now_ms >= w->told_ms + DAYS(1) || now_ms < w->told_ms;
 	if (tell)
 		w->told_ms = now_ms;
+	w->begins_ms = 0;
 	for (int i = 0; i < w->conf->nlistener; i++) {
 		const struct conf_list *l = &w->conf->listener[i].certificate;
 		for (int k = 0; k < l->n; k++)
-			watch_age(l->item[k], tell);
+			watch_age(w, l->item[k], tell);
 	}
 }
 
@@ -110,19 +122,18 @@ static void forget_ages(const struct conf *c)
 static void forget_used(struct certificate_watch *w)
 {
 	conf_list_free(&w->used_file);
-	free(w->used_ends_ms);
-	w->used_ends_ms = NULL;
+	free(w->used_span);
+	w->used_span = NULL;
 }
 
 static void note_used(struct certificate_watch *w, const char *file)
 {
-	int64_t ends_ms = 0;
-	if (!tls_certificate_ends(file, &ends_ms))
-		ends_ms = 0;
+	struct tls_span is = {0};
+	if (!tls_certificate_span(file, &is))
+		is = (struct tls_span){0};
 	conf_list_add(&w->used_file, file);
-	w->used_ends_ms =
-		mem_realloc(w->used_ends_ms, (size_t)w->used_file.n * sizeof *w->used_ends_ms);
-	w->used_ends_ms[w->used_file.n - 1] = ends_ms;
+	w->used_span = mem_realloc(w->used_span, (size_t)w->used_file.n * sizeof *w->used_span);
+	w->used_span[w->used_file.n - 1] = is;
 }
 
 void certificate_watch_used(struct certificate_watch *w)
@@ -133,16 +144,24 @@ void certificate_watch_used(struct certificate_watch *w)
 			note_used(w, w->conf->listener[i].certificate.item[k]);
 }
 
-/* One that has grown old where it lies takes nobody's place. */
-static bool replaces_good(const struct certificate_watch *w, const char *file)
+static bool is_valid_at(const struct tls_span *is, int64_t wall_ms)
 {
-	int64_t ends_ms, now_ms = date_ms();
-	if (!tls_certificate_ends(file, &ends_ms) || ends_ms >= now_ms)
-		return false;
+	return is->begins_ms <= wall_ms && is->ends_ms > wall_ms;
+}
+
+/* One that has grown old where it lies, or comes too early, takes nobody's place. NULL: it does not. */
+static const char *replaces_good(const struct certificate_watch *w, const char *file)
+{
+	struct tls_span is;
+	int64_t now_ms = date_ms();
+	if (!tls_certificate_span(file, &is) || is_valid_at(&is, now_ms))
+		return NULL;
 	for (int i = 0; i < w->used_file.n; i++)
-		if (strcmp(w->used_file.item[i], file) == 0 && w->used_ends_ms[i] > now_ms)
-			return true;
-	return false;
+		if (strcmp(w->used_file.item[i], file) == 0 &&
+		    is_valid_at(&w->used_span[i], now_ms))
+			return is.begins_ms > now_ms ? "is not valid yet, and the one in use is"
+						     : "has expired, and the one in use has not";
+	return NULL;
 }
 
 bool certificate_watch_good(const struct certificate_watch *w, const struct conf *conf,
@@ -151,12 +170,10 @@ bool certificate_watch_good(const struct certificate_watch *w, const struct conf
 	for (int i = 0; i < conf->nlistener; i++) {
 		const struct conf_list *l = &conf->listener[i].certificate;
 		for (int k = 0; k < l->n; k++) {
-			if (!replaces_good(w, l->item[k]))
+			const char *why = replaces_good(w, l->item[k]);
+			if (!why)
 				continue;
-			buf_printf(says,
-				   "%s has expired, and the one in use has not: a restart would "
-				   "use it",
-				   l->item[k]);
+			buf_printf(says, "%s %s: a restart would use it", l->item[k], why);
 			return false;
 		}
 	}
@@ -167,9 +184,10 @@ static void look_at_files(void *owner)
 {
 	struct certificate_watch *w = owner;
 	uint64_t before = w->seen;
+	bool begins = w->begins_ms > 0 && date_ms() >= w->begins_ms;
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
 	w->seen = hash_all_files(w->conf);
-	if (w->seen != w->used && w->seen == before) {
+	if ((w->seen != w->used || begins) && w->seen == before) {
 		w->used = w->seen;
 		w->changed(w->owner);
 	}

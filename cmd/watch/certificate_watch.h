@@ -6,8 +6,8 @@
  *	once a day: one that ends within two weeks --> log
  *
  * Certificate, key and OCSP answer may be replaced one after the other: as long as they do not fit together
- * the old ones stay, which is logged, and with the next change it is tried again. Nor does one that has expired take the place
- * of one that has not: only a start uses that.
+ * the old ones stay, which is logged, and with the next change it is tried again. Nor does one that has expired, or is not valid yet,
+ * take the place of one that is valid: only a start uses that. The latter is read once it is valid.
  *
  * OWNERSHIP  The server's.
  * THREAD     Main: not on the way of any mail.
@@ -34,6 +34,6 @@ void certificate_watch_used(struct certificate_watch *); /* likewise, once they 
 
 bool certificate_watch_good(const struct certificate_watch *, const struct conf *,
 			    struct buf *says);
-/* Its files have none that has expired where there is a good one now. */
+/* Its files have none that has expired, or is not valid yet, where there is a good one now. */
 
 #endif

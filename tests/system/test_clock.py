@@ -2,6 +2,9 @@
 """Clocks that are set: nothing is too old for it, nothing due at once, and nothing sleeps for days."""
 
 import datetime
+import os
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -91,6 +94,29 @@ def test_certificates_go_by_the_date_whatever_the_queue_goes_by(lab, certificate
         order(relay, "jump", str(day * DAY))
         wait_until(lambda want=(warned, stapled): (_warned(relay), _stapled(relay)) == want, 60, f"what holds on day {day}")
     assert not relay.events("bounced")
+
+
+def _put(pair, places):
+    for here, there in zip(pair, places):
+        shutil.copy(here, f"{there}.new")
+        os.rename(f"{there}.new", there)
+
+
+def test_a_certificate_that_is_not_valid_yet_takes_a_good_ones_place_once_it_is(lab, certificates, monkeypatch, tmp_path):
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    places = certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    _put(certificates.host("relay.test"), places)
+    config = Config()
+    config.listeners = {"smtp": {"certificate": certificate, "key": key}}
+    relay = lab.relay(config)
+    _put(certificates.brief("relay.test", 60 * DAY, begin=3 * DAY), places)
+    relay.wait_event("condition", name="certificate_refused", state="on")
+    relay.wait_event("condition", name="certificate_expiry", state="on", effect=re.compile("until it is valid"))
+    assert not relay.events("certificate", message="read anew")
+    order(relay, "jump", str(4 * DAY))
+    relay.wait_event("certificate", message="read anew")
+    relay.wait_event("condition", name="certificate_refused", state="off")
+    relay.wait_event("condition", name="certificate_expiry", state="off")
 
 
 @pytest.mark.parametrize("days", [3650, -3])

@@ -184,6 +184,24 @@ def test_an_expired_certificate_takes_no_good_ones_place(lab, certificates, tmp_
     relay.wait_event("certificate", message="read anew")
 
 
+def test_nor_does_one_that_is_not_valid_yet(lab, certificates, tmp_path):
+    """Clients that look at it would send no mail until then, and had been sending it with the one before."""
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    config = Config()
+    config.listeners = {"smtp": {"certificate": certificate, "key": key}}
+    for there, here in zip(certificates.host("relay.test"), (certificate, key)):
+        shutil.copy(there, here)
+    relay = lab.relay(config)
+    before = _serial(relay)
+    for there, here in zip(certificates.brief("relay.test", 60 * 86400, begin=3 * 86400), (certificate, key)):
+        shutil.copy(there, here + ".new")
+        os.rename(here + ".new", here)
+    said = relay.wait_event("certificate", message=re.compile("is not valid yet, and the one in use is.*before stays"))
+    assert said.level == "error" and _serial(relay) == before
+    assert f"{certificate} is not valid before " in relay.command("check").stderr
+    assert "is not valid yet" in relay.command("reload").stderr and _serial(relay) == before
+
+
 def test_what_does_not_go_together_is_said(lab, certificates, tmp_path):
     pair = certificates.host("relay.test")
     config = Config()

@@ -78,15 +78,15 @@ class Certificates:
             "-CAcreateserial", "-days", str(days), "-extfile", extensions, "-out", certificate,
         )
 
-    def brief(self, name, seconds):
-        """Return (certificate, key) of a host, good for so many seconds."""
+    def brief(self, name, seconds, begin=-60):
+        """Return (certificate, key) of a host, good for so many seconds from now, and from when on."""
         certificate, key = self._paths(f"{name}-brief-{time.monotonic_ns()}")
         request, extensions = f"{certificate}.csr", f"{certificate}.ext"
         self._make_key(key)
         _openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={name}")
         with open(extensions, "w", encoding="utf-8") as stream:
             stream.write(f"subjectAltName = DNS:{name}")
-        self._sign_for(request, extensions, certificate, -60, seconds)
+        self._sign_for(request, extensions, certificate, begin, seconds)
         return certificate, key
 
     def _sign_for(self, request, extensions, certificate, begin_s, end_s):
