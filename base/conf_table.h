@@ -461,7 +461,7 @@
 	P(duration, maximal_ttl, "1d", 0, DAYS(7), RELOAD, "",                                     \
 	  "No answer is cached longer than this.")                                                   \
 	P(duration, negative_ttl, "5m", 0, DAYS(1), RELOAD, "",                                    \
-	  "No negative answer is cached longer than this.")                                \
+	  "No negative answer is cached longer than this; nor, for 5m at most, that an address could not be had within a second, where the mail has others to go to.")                                \
 	P(choice, dnssec, "validate", 0, 0, RELOAD, "validate|trust|off",                          \
 	  "validate: check the signatures of all answers, starting from the keys in trust_anchor; mail for bogus destinations waits. If no name server passes on signatures, the log says so once, and nothing is validated. trust: believe the AD bit, if all name servers are on this machine (127.0.0.0/8, ::1). off: no DNSSEC.") \
 	P(text, trust_anchor, TRUST_ANCHOR_FILE, 1, 4000, RELOAD, "",                              \

@@ -63,6 +63,7 @@ struct answer {
 	char *why;			/* ANSWER_FAILED */
 	enum resolve_security security; /* INDETERMINATE until whoever asked knows better */
 	bool authentic;			/* the AD bit of the reply */
+	bool late;			/* ANSWER_FAILED: whoever asked had to wait for it */
 	bool choked;	 /* ANSWER_FAILED: the server did not understand; try without EDNS */
 	int64_t ttl_ms;	 /* of the shortest-lived record used; 0 when nothing says how long */
 	int chased;	 /* CNAME records followed */

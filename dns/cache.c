@@ -133,20 +133,14 @@ static bool is_full(const struct cache *c)
 	return c->entries > c->entries_max || c->bytes > c->entries_max * CACHE_BYTES_AN_ENTRY;
 }
 
-void cache_put(struct cache *c, const char *name, enum answer_type type, struct answer *a,
-	       int64_t now_ms)
+static void put_answer(struct cache *c, const char *name, enum answer_type type, struct answer *a,
+		       int64_t until_ms)
 {
-	struct cached *e = find_entry(c, name, type);
-	int64_t ttl_ms = lifetime_of(c, a);
-	if (e)
-		drop_entry(c, e);
-	if (ttl_ms <= 0 || strlen(name) > 256)
-		return;
-	e = mem_zalloc(sizeof *e + 2 + strlen(name));
+	struct cached *e = mem_zalloc(sizeof *e + 2 + strlen(name));
 	size_t len = make_key(e->key, name, type);
 	HASH_ADD_KEYPTR(hh, c->table, e->key, len, e);
 	list_append(&c->used, &e->link);
-	e->until_ms = now_ms + ttl_ms;
+	e->until_ms = until_ms;
 	e->answer = answer_ref(a);
 	e->hinted = is_dead(type, a);
 	if (e->hinted)
@@ -156,6 +150,29 @@ void cache_put(struct cache *c, const char *name, enum answer_type type, struct 
 	c->bytes += e->bytes;
 	while (is_full(c))
 		drop_entry(c, list_entry(list_first(&c->used), struct cached, link));
+}
+
+static void replace_answer(struct cache *c, const char *name, enum answer_type type,
+			   struct answer *a, int64_t ttl_ms, int64_t now_ms)
+{
+	struct cached *e = find_entry(c, name, type);
+	if (e)
+		drop_entry(c, e);
+	if (ttl_ms > 0 && strlen(name) <= 256)
+		put_answer(c, name, type, a, now_ms + ttl_ms);
+}
+
+void cache_put(struct cache *c, const char *name, enum answer_type type, struct answer *a,
+	       int64_t now_ms)
+{
+	replace_answer(c, name, type, a, lifetime_of(c, a), now_ms);
+}
+
+void cache_put_failure(struct cache *c, const char *name, enum answer_type type, struct answer *a,
+		       int64_t now_ms)
+{
+	assert(a->status == ANSWER_FAILED);
+	replace_answer(c, name, type, a, number_min(c->negative_ttl_ms, CACHE_UNNEEDED_MS), now_ms);
 }
 
 size_t cache_count(const struct cache *c)

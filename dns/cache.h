@@ -2,8 +2,8 @@
  *
  * Keyed by name and type. Entries and their bytes are both bounded: beyond that the entry used longest
  * ago goes. An answer of no lifetime is not kept; a failure is for CACHE_FAILURE_MS: a name server in trouble gets no
- * question for each message that wants its answer. Of domains that it knows to have no mail host it gives a hint
- * (base/hint.h).
+ * question for each message that wants its answer; and for CACHE_UNNEEDED_MS where nobody is to wait for it again. Of domains that it
+ * knows to have no mail host it gives a hint (base/hint.h).
  *
  * OWNERSHIP  The cache holds a reference of its own to each answer.
  * THREAD     dns.
@@ -21,7 +21,7 @@
 
 enum { CACHE_BYTES_AN_ENTRY = 1024 }; /* on average, at most: some have 64 KB of text */
 
-enum { CACHE_FAILURE_MS = 1000 };
+enum { CACHE_FAILURE_MS = 1000, CACHE_UNNEEDED_MS = 300000 };
 
 struct cache;
 
@@ -36,6 +36,10 @@ struct answer *cache_get(struct cache *, const char *name, enum answer_type, int
 
 void cache_put(struct cache *, const char *name, enum answer_type, struct answer *, int64_t now_ms);
 /* Replaces what is there. The answer must not be changed any more. */
+
+void cache_put_failure(struct cache *, const char *name, enum answer_type, struct answer *,
+		       int64_t now_ms);
+/* Likewise, of one that others need not wait for. */
 
 void cache_clear(struct cache *);
 size_t cache_count(const struct cache *);

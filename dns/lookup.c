@@ -28,6 +28,8 @@ struct lookups {
 struct wanted {
 	struct asker asker;
 	struct lookup *lookup;
+	const char *name; /* its target's */
+	enum answer_type type;
 	struct answer **to;
 };
 
@@ -181,12 +183,24 @@ static void note_heard(struct lookup *l, const struct asker *asker, const struct
 	l->r->heard |= !asker->known && answer->status != ANSWER_FAILED;
 }
 
+/* What failed after a while, as name servers do that know no AAAA, or those of a host of lesser preference, would hold up the mail of each
+ * look-up, and is not needed. */
+static void keep_failures(const struct lookup *l)
+{
+	for (int i = 0; i < l->nwanted; i++) {
+		const struct wanted *w = &l->wanted[i];
+		if (!w->asker.known)
+			questions_keep_failure(l->all->questions, w->name, w->type, *w->to);
+	}
+}
+
 static void want_addresses(struct lookup *);
 
 static void have_addresses(struct lookup *l)
 {
 	struct verdict *failure = mx_hosts(&l->mx, l->r);
 	if (!failure) {
+		keep_failures(l);
 		have_hosts(l);
 		return;
 	}
@@ -233,8 +247,12 @@ static void want_answer(struct lookup *l, const char *name, enum answer_type typ
 			struct answer **to)
 {
 	struct wanted *w = &l->wanted[l->nwanted++];
-	*w = (struct wanted){
-		.lookup = l, .to = to, .asker.answered = on_address, .asker.line = l->r->line};
+	*w = (struct wanted){.lookup = l,
+			     .name = name,
+			     .type = type,
+			     .to = to,
+			     .asker.answered = on_address,
+			     .asker.line = l->r->line};
 	list_init(&w->asker.link);
 	l->waiting++;
 	question_ask(l->all->questions, name, type, &w->asker);

@@ -29,6 +29,7 @@ struct question {
 	unsigned line;	     /* of the first of them */
 	int64_t patience_ms; /* when waiting for a place ends */
 	int64_t asked_ms;
+	int64_t begun_ms;		/* its first packet; 0: none yet */
 	bool lags;			/* of those under way: it has no place */
 	enum query_edns edns;		/* of the packet under way */
 	int64_t ttl_ms;			/* of the CNAME records followed so far */
@@ -99,6 +100,8 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 static void settle_question(struct question *q, struct answer *answer)
 {
 	assert(!q->answer);
+	if (!q->known && answer->status == ANSWER_FAILED && q->begun_ms > 0)
+		answer->late = q->all->loop->now_ms >= q->begun_ms + QUESTION_BRISK_MS;
 	q->answer = answer;
 	list_move(&q->all->answered, &q->link);
 }
@@ -108,6 +111,8 @@ static void begin_way(struct question *q)
 {
 	list_move(&q->all->asked, &q->link);
 	q->asked_ms = q->all->loop->now_ms;
+	if (q->begun_ms == 0)
+		q->begun_ms = q->asked_ms;
 	q->lags = false;
 	q->all->nasked++;
 }
@@ -427,6 +432,16 @@ struct answer *questions_known(struct questions *all, const char *name, enum ans
 {
 	assert(loop_is_ours(all->loop));
 	return cache_get(all->cache, name, type, all->loop->now_ms);
+}
+
+void questions_keep_failure(struct questions *all, const char *name, enum answer_type type,
+			    struct answer *answer)
+{
+	struct answer *known = cache_get(all->cache, name, type, all->loop->now_ms);
+	bool better = known && known->status != ANSWER_FAILED;
+	if (!better && answer->status == ANSWER_FAILED && answer->late)
+		cache_put_failure(all->cache, name, type, answer, all->loop->now_ms);
+	answer_unref(known);
 }
 
 void question_withdraw(struct asker *asker)

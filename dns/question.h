@@ -71,6 +71,10 @@ void question_ask(struct questions *, const char *name, enum answer_type, struct
 struct answer *questions_known(struct questions *, const char *name, enum answer_type);
 /* The answer that the cache has, a reference, or NULL: nobody is asked. */
 
+void questions_keep_failure(struct questions *, const char *name, enum answer_type,
+			    struct answer *);
+/* The answer came to nothing, and was not needed: nobody waits for another for a while, if it came late. Harmless otherwise. */
+
 void question_withdraw(struct asker *);
 /* Harmless when answered already. */
 

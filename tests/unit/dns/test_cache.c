@@ -180,6 +180,15 @@ static void of_domains_without_a_mail_host_there_is_a_hint_while_they_are_known(
 	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "gone.test"));
 }
 
+static void a_failure_is_kept_where_that_is_asked_for(void **state)
+{
+	struct answer *a = answer_failed("timed out");
+	cache_put_failure(*state, "silent.test", ANSWER_AAAA, a, 1000);
+	answer_unref(a);
+	assert_true(has(*state, "silent.test", ANSWER_AAAA, 1499));
+	assert_false(has(*state, "silent.test", ANSWER_AAAA, 1500)); /* as absence */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -192,6 +201,7 @@ int main(void)
 		TEST(answers_without_lifetime_are_not_kept),
 		TEST(a_failure_is_kept_for_a_second),
 		TEST(a_failure_takes_the_place_of_what_was_known),
+		TEST(a_failure_is_kept_where_that_is_asked_for),
 		TEST(the_entry_used_longest_ago_goes_first),
 		TEST(bytes_are_bounded_as_well_as_entries),
 		TEST(an_answer_outlives_its_entry),

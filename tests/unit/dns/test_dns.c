@@ -211,6 +211,28 @@ static void silence_is_deferred_after_the_last_try(void **state)
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "silent.test"), 2);
 }
 
+static int asked_of(const char *name)
+{
+	return nameserver_count(&server, WIRE_A, name) + nameserver_count(&server, WIRE_AAAA, name);
+}
+
+/* Each message would wait for it as long as a name server may take. */
+static void an_address_that_is_not_needed_is_waited_for_once(void **state)
+{
+	(void)state;
+	expect_host("lame1.test", "mx.test");
+	int silent = asked_of("silent.test"), failing = asked_of("servfail.test");
+	assert_true(silent > 0 && failing > 0);
+	expect_host("lame2.test", "mx.test");
+	assert_int_equal(asked_of("silent.test"), silent);
+	assert_int_equal(asked_of("servfail.test"), 2 * failing); /* which takes no time */
+	/* Where it is needed, and when the settings are read again, it is asked for. */
+	expect("silent.test", VERDICT_DEFERRED, 451, "4.4.3");
+	zone_awake = true;
+	dns_reload(dns, &conf);
+	assert_int_equal(ask(RESOLVE_MX, "lame3.test", false)->nhost, 2);
+}
+
 /* However soon it has said what it knew before. */
 static void a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings(void **state)
 {
@@ -533,6 +555,7 @@ int main(void)
 		TEST(what_a_name_server_had_an_answer_to_is_told_from_the_rest),
 		TEST(each_kind_of_failure_has_its_verdict),
 		TEST(silence_is_deferred_after_the_last_try),
+		TEST(an_address_that_is_not_needed_is_waited_for_once),
 		cmocka_unit_test_setup_teardown(
 			a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings,
 			set_up_patient, tear_down),

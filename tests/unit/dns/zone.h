@@ -55,6 +55,9 @@ static inline bool zone_mx(const char *name, struct wire *w)
 		wire_mx(w, name, 60, 20, "relay.test"), wire_mx(w, name, 60, 10, "mx.test");
 	else if (zone_starts(name, "lost"))
 		wire_mx(w, name, 60, 10, "nx.test"), wire_mx(w, name, 60, 20, "nodata.test");
+	else if (zone_starts(name, "lame"))
+		wire_mx(w, name, 60, 10, "mx.test"), wire_mx(w, name, 60, 20, "silent.test"),
+			wire_mx(w, name, 60, 30, "servfail.test");
 	else if (zone_starts(name, "unsure"))
 		wire_mx(w, name, 60, 10, "nx.test"), wire_mx(w, name, 60, 20, "servfail.test");
 	else if (zone_starts(name, "torn"))
