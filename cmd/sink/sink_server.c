@@ -15,12 +15,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ENDING_MS = 100 }; /* for the last replies to go out */
+enum {
+	ENDING_MS = 100, /* for the last replies to go out */
+	PAUSE_MS = 100,	 /* without a descriptor to accept with */
+};
 
 static void ignore_note(void *owner, struct note *note)
 {
 	(void)owner;
 	(void)note;
+}
+
+/* The connection that waits would call again at once, for as long as it can't be had. */
+static void pause_accepting(struct sink *k)
+{
+	if (!k->starved)
+		fprintf(stderr, "sluice: accept: %s; further clients wait\n", strerror(errno));
+	k->starved = true;
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	loop_timer_in(k->loop, &k->pause, PAUSE_MS);
+}
+
+static void on_pause_over(void *owner)
+{
+	struct sink *k = owner;
+	ev_io_start(k->loop->ev, &k->acceptor);
 }
 
 static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
@@ -30,8 +49,12 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 	struct sink *k = w->data;
 	for (int i = 0; i < 100; i++) {
 		int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM)
+				pause_accepting(k);
 			return;
+		}
 		k->connections++;
 		sink_session_new(k, fd);
 	}
@@ -136,6 +159,7 @@ bool sink_open(struct sink *k, const struct sink_options *options)
 	*k = (struct sink){.options = options, .fd = -1, .folder = -1, .next_file = 1};
 	list_init(&k->sessions);
 	timer_init(&k->ending, on_ending, k);
+	timer_init(&k->pause, on_pause_over, k);
 	if (!open_folder(k) || !open_tls(k) || !open_socket(k))
 		return false;
 	k->loop = loop_new("sink", ignore_note, NULL, k);
@@ -164,6 +188,7 @@ void sink_close(struct sink *k)
 		ev_signal_stop(k->loop->ev, &k->interrupt);
 		ev_prepare_stop(k->loop->ev, &k->writer);
 		timer_stop(&k->loop->timers, &k->ending);
+		timer_stop(&k->loop->timers, &k->pause);
 		loop_free(&k->loop);
 		printf("-- %" PRId64 " messages, %" PRId64 " recipients, %" PRId64
 		       " bytes, %" PRId64 " connections (at most %" PRId64 " at once, %" PRId64

@@ -26,7 +26,8 @@ struct sink {
 	ev_signal term, interrupt;
 	ev_prepare writer;
 	struct list sessions;
-	struct timer ending;
+	struct timer ending, pause;
+	bool starved;	    /* that there are too few descriptors was said */
 	int64_t open, most; /* connections */
 	int64_t connections, turned_away, messages, recipients, bytes, refused;
 	uint64_t next_file;

@@ -128,23 +128,6 @@ static void hold_reply(struct sink_session *s)
 		timer_start(&s->sink->loop->timers, &s->hold, h->due_ms);
 }
 
-/* The end of a turn: what was answered goes out, now or later. The session may be gone then. */
-static void turn_ends(struct sink_session *s)
-{
-	bool at_once = s->sink->options->delay_ms == 0;
-	if (buf_len(&s->reply) > 0 && !at_once) {
-		hold_reply(s);
-	} else if (buf_len(&s->reply) > 0) {
-		buf_append(stream_out(s->stream), buf_data(&s->reply), buf_len(&s->reply));
-		buf_clear(&s->reply);
-		stream_flush(s->stream);
-	}
-	if (s->state == SINK_CLOSING && list_empty(&s->held))
-		session_free(s, true);
-	else if (s->state == SINK_HANDSHAKE && list_empty(&s->held))
-		shake_hands(s);
-}
-
 /* No command is read now. */
 static bool is_deaf(const struct sink_session *s)
 {
@@ -154,6 +137,32 @@ static bool is_deaf(const struct sink_session *s)
 static bool unread_replies(struct sink_session *s)
 {
 	return buf_len(&s->reply) + s->held_bytes + buf_len(stream_out(s->stream)) > SINK_OUT_HIGH;
+}
+
+static void send_reply(struct sink_session *s)
+{
+	bool full = unread_replies(s);
+	buf_append(stream_out(s->stream), buf_data(&s->reply), buf_len(&s->reply));
+	buf_clear(&s->reply);
+	stream_flush(s->stream);
+	/* Where the socket has taken all at once, no STREAM_DRAINED comes. */
+	if (full && !is_deaf(s) && !unread_replies(s))
+		stream_resume(s->stream);
+}
+
+/* The end of a turn: what was answered goes out, now or later. The session may be gone then. */
+static void turn_ends(struct sink_session *s)
+{
+	bool at_once = s->sink->options->delay_ms == 0;
+	if (buf_len(&s->reply) > 0 && !at_once) {
+		hold_reply(s);
+	} else if (buf_len(&s->reply) > 0) {
+		send_reply(s);
+	}
+	if (s->state == SINK_CLOSING && list_empty(&s->held))
+		session_free(s, true);
+	else if (s->state == SINK_HANDSHAKE && list_empty(&s->held))
+		shake_hands(s);
 }
 
 /* True: a line was dealt with. */

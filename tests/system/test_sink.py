@@ -3,12 +3,16 @@
 
 import base64
 import os
+import resource
 import subprocess
+import threading
+import time
 
 import pytest
 
 from lab.config import Config
-from lab.net import LOOPBACK
+from lab.net import LOOPBACK, wait_until
+from lab.proc import cpu_seconds
 from lab.relay import binary
 from lab.sasl import Scram, say_plain
 from lab.smtp import Client
@@ -208,3 +212,29 @@ def test_a_certificate_that_can_not_be_read_is_said(tmp_path):
     done = subprocess.run([binary(), "sink", "-l", f"{LOOPBACK}:1", "--certificate", str(tmp_path / "x"), "--key", str(tmp_path / "y")],
                           capture_output=True, timeout=60, check=False)
     assert done.returncode == 1 and str(tmp_path / "x").encode() in done.stderr
+
+
+def test_commands_whose_replies_are_longer_are_all_answered(lab):
+    sink = lab.own_sink()
+    lines = 20000
+    with _greeted(sink) as client:
+        sender = threading.Thread(target=client.send, args=(b"\n" * lines,), daemon=True)
+        sender.start()
+        assert {client.read_reply().code for _ in range(lines)} == {500}
+        sender.join()
+
+
+def test_without_descriptors_clients_wait_and_cost_nothing(lab):
+    sink = lab.own_sink()
+    used = len(os.listdir(f"/proc/{sink.process.pid}/fd"))
+    usual, most = resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE, (used + 2, most))
+    clients = [Client(LOOPBACK, sink.port) for _ in range(4)]
+    wait_until(lambda: "accept: Too many open files" in sink.text(), what="the sink at its end")
+    before, counted = cpu_seconds(sink), time.monotonic()
+    clients[0].read_reply()
+    time.sleep(2)
+    assert cpu_seconds(sink) - before < (time.monotonic() - counted) / 10
+    assert sink.text().count("accept: Too many open files") == 1
+    resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE, (usual, most))
+    assert [client.read_reply().code for client in clients[1:]] == [220] * 3
