@@ -291,8 +291,7 @@ void connection_lacks_tls(const struct connection *c)
 	const struct verdict *why = c->engine.why;
 	if (!why || c->announced || c->engine.setup.tls < TRANSPORT_TLS_REQUIRED)
 		return;
-	bool missing =
-		strcmp(why->dsn, "4.7.4") == 0 || (c->engine.unfit && !stream_ssl(c->stream));
+	bool missing = c->engine.lacks_tls;
 	if (!missing && !c->handshaking)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);

@@ -46,6 +46,7 @@ static void measure_round_trip(struct engine *e)
 
 static void leave_without_tls(struct engine *e)
 {
+	e->lacks_tls = true;
 	if (e->setup.requiretls) {
 		engine_unfit(e, "4.7.10", "does not offer STARTTLS");
 		return;
@@ -118,12 +119,13 @@ void engine_on_starttls(struct engine *e, const struct expected *x)
 		engine_move(e, ENGINE_HANDSHAKE);
 		return;
 	}
+	e->try_plain = e->setup.tls < TRANSPORT_TLS_REQUIRED;
+	e->lacks_tls = !e->try_plain;
 	if (e->setup.requiretls && e->reply.code / 100 != 4) {
 		char text[REPLY_TEXT_MAX + 1];
 		engine_unfit_for(e, "refuses STARTTLS", reply_text(&e->reply, text));
 		return;
 	}
-	e->try_plain = e->setup.tls < TRANSPORT_TLS_REQUIRED;
 	engine_refused(e, "4.7.4");
 }
 

@@ -276,3 +276,34 @@ def test_replies_sent_in_plain_behind_the_220_are_not_believed(lab, tls):
     relay.wait_event("deferred")
     assert not relay.events("sent")
     assert all(b"MAIL" not in play.received for play in server.plays)
+
+
+def _tls_counted(relay):
+    """Return what has come of TLS to next hops, but for what has not: of each kind, how often."""
+    counted = re.findall(r'tls_connections_total\{side="client",result="([a-z-]+)"\}\s+([1-9][0-9]*)', relay.command("stats", "--all").stdout)
+    return dict(counted)
+
+
+@pytest.mark.parametrize("answer", ("454 TLS not available", "454 4.7.0 TLS not available due to local problem"))
+def test_a_host_that_refuses_starttls_where_mail_waits_for_it_is_said(lab, answer):
+    host = lab.script([("send", b"220 mx.test\r\n"), ("expect", rb"EHLO .*\r\n"), ("send", b"250-mx.test\r\n250 STARTTLS\r\n"),
+                       ("expect", rb"STARTTLS\r\n"), ("send", answer.encode() + b"\r\n"), ("drain",)])
+    relay = lab.relay(Config(transports={"smtp": {"tls": "required"}}).route_all_to(host.port))
+    relay.send()
+    relay.wait_event("deferred")
+    event = relay.wait_event("tls")
+    assert event["verified"] == "none" and "TLS not available" in event["reason"]
+    assert list(_tls_counted(relay)) == ["missing"]
+
+
+def test_a_host_without_a_way_to_log_in_lacks_no_tls(lab):
+    sink = lab.own_sink("--starttls")
+    folder = lab.folder("login")
+    for name, text in {"secret": "Hush-1\n", "credentials": f"[{LOOPBACK}]:{sink.port} ann password:{folder}/secret unauthenticated\n"}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    relay = lab.relay(Config(settings={"credentials": [f"{folder}/credentials"]}).route_all_to(sink.port))
+    relay.send()
+    assert "no way to log in" in relay.wait_event("deferred")["reply"]
+    assert list(_tls_counted(relay)) == ["unverified"]
+    assert {event.level for event in relay.events("tls")} == {"info"}
