@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/internet_time.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <isa-l.h>
@@ -34,10 +35,25 @@ static json_t *number_json(int64_t n)
 	return json_integer((json_int_t)n);
 }
 
+/* What is no UTF-8 would be no string of JSON, and an object with it none either. */
+static json_t *text_json(const char *text, size_t len)
+{
+	struct buf clean = {0};
+	utf8_put_most(&clean, text, len);
+	json_t *j = json_string(buf_cstr(&clean));
+	buf_fini(&clean);
+	return j;
+}
+
+static json_t *string_json(const char *text)
+{
+	return text_json(text, strlen(text));
+}
+
 static void set_known(json_t *to, const char *name, const char *text)
 {
 	if (*text)
-		json_object_set_new(to, name, json_string(text));
+		json_object_set_new(to, name, string_json(text));
 }
 
 static json_t *detail_json(const struct tlsrpt_detail *d)
@@ -58,9 +74,9 @@ static void put_policy_text(json_t *policy, const char *text)
 	json_t *lines = json_array(), *hosts = json_array();
 	while (*text) {
 		size_t len = strcspn(text, "\n"), head = strlen(mx);
-		json_array_append_new(lines, json_stringn(text, len));
+		json_array_append_new(lines, text_json(text, len));
 		if (strncmp(text, mx, head) == 0)
-			json_array_append_new(hosts, json_stringn(text + head, len - head));
+			json_array_append_new(hosts, text_json(text + head, len - head));
 		text += len + (text[len] == '\n');
 	}
 	if (json_array_size(lines) > 0)
@@ -97,10 +113,10 @@ static char *json_of(const struct tlsrpt_report *r, const struct tlsrpt_sender *
 	internet_time_text(1000 * ((r->day + 1) * DAY_S - 1), until);
 	for (int i = 0; i < r->npolicy; i++)
 		json_array_append_new(policies, policy_json(r, &r->policy[i]));
-	json_t *all =
-		json_pack("{s:s,s:{s:s,s:s},s:s,s:s,s:o}", "organization-name", by->organization,
-			  "date-range", "start-datetime", from, "end-datetime", until,
-			  "contact-info", by->contact, "report-id", id, "policies", policies);
+	json_t *all = json_pack("{s:o,s:{s:s,s:s},s:o,s:s,s:o}", "organization-name",
+				string_json(by->organization), "date-range", "start-datetime", from,
+				"end-datetime", until, "contact-info", string_json(by->contact),
+				"report-id", id, "policies", policies);
 	char *text = json_dumps(all, JSON_INDENT(1));
 	json_decref(all);
 	free(id);
