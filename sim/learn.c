@@ -4,6 +4,7 @@
 #include "base/conf_file.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "sim/event.h"
 
 #include <ctype.h>
@@ -52,16 +53,26 @@ static void add_mx(struct learn_site *s, struct learn_host *h, const char *relay
 	s->mx = mx;
 }
 
-/* Names that were not found say nothing of a domain that was found at another time. */
-static void goes_to(struct learn *l, const char *name, struct learn_site *s)
+/* However it was spelt: as it is asked for in the DNS. */
+static struct learn_domain *domain_get(struct learn *l, const char *domain)
 {
 	struct learn_domain *d;
+	char *name = name_key(domain);
 	HASH_FIND_STR(l->domains, name, d);
-	if (!d) {
-		d = mem_zalloc(sizeof *d);
-		d->name = mem_strdup(name);
-		HASH_ADD_KEYPTR(hh, l->domains, d->name, strlen(d->name), d);
+	if (d) {
+		free(name);
+		return d;
 	}
+	d = mem_zalloc(sizeof *d);
+	d->name = name;
+	HASH_ADD_KEYPTR(hh, l->domains, d->name, strlen(d->name), d);
+	return d;
+}
+
+/* Names that were not found say nothing of a domain that was found at another time. */
+static void goes_to(struct learn *l, const char *domain, struct learn_site *s)
+{
+	struct learn_domain *d = domain_get(l, domain);
 	d->recipients++;
 	if (!d->site || s->mx || !d->site->mx)
 		d->site = s;

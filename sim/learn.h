@@ -101,7 +101,7 @@ void learn_write(struct learn *, struct buf *to);
 /* learn_host.c */
 
 struct learn_host *learn_host_get(struct learn *, const char *relay);
-/* name[address]:port, or NULL where it is no such thing. */
+/* name[address]:port, or unix:PATH; NULL where it is no such thing. */
 
 enum learn_reply { LEARN_SENT, LEARN_DEFERRED, LEARN_FAILED, LEARN_IN_DOUBT };
 void learn_host_replied(struct learn_host *, enum learn_reply, int64_t at_ms);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +15,38 @@ enum {
 	SAME_FAILURE_MS = 500, /* what fails for many recipients at once has failed once */
 };
 
+/* As a scenario can have it: a path may hold what ends a word or a text there. */
+static char *socket_address(const char *relay)
+{
+	char *address = mem_strdup(relay);
+	for (char *c = address; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("/.:-_", *c))
+			*c = '_';
+	return address;
+}
+
+/* Of name[address]:port, or unix:PATH. NULL: it is neither. */
+static char *address_of(const char *relay)
+{
+	if (strncmp(relay, "unix:", 5) == 0)
+		return socket_address(relay);
+	const char *open = strchr(relay, '['), *end = open ? strchr(open, ']') : NULL;
+	return end && end > open + 1 ? mem_strndup(open + 1, (size_t)(end - open) - 1) : NULL;
+}
+
 struct learn_host *learn_host_get(struct learn *l, const char *relay)
 {
-	struct learn_host *h;
-	const char *open = strchr(relay, '['), *end = open ? strchr(open, ']') : NULL;
-	if (!end || end == open + 1)
-		return NULL;
-	size_t len = (size_t)(end - open) - 1;
-	HASH_FIND(hh, l->hosts, open + 1, len, h);
-	if (h)
+	struct learn_host *h = NULL;
+	char *address = address_of(relay);
+	if (address)
+		HASH_FIND_STR(l->hosts, address, h);
+	if (h || !address) {
+		free(address);
 		return h;
+	}
 	h = mem_zalloc(sizeof *h);
-	h->address = mem_strndup(open + 1, len);
-	HASH_ADD_KEYPTR(hh, l->hosts, h->address, len, h);
+	h->address = address;
+	HASH_ADD_KEYPTR(hh, l->hosts, h->address, strlen(h->address), h);
 	return h;
 }
 

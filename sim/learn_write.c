@@ -2,12 +2,15 @@
 /* Facts that were learnt, as the text of a scenario. */
 #include "sim/learn.h"
 
+#include "base/conf.h"
 #include "base/internet_time.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PART = 10000 };
 
 /* Text that a quoted string of a configuration takes as it is. */
 static bool is_plain(const char *text)
@@ -37,9 +40,10 @@ static void write_head(const struct learn *l, struct buf *to)
 		   l->file, l->messages, from, (l->last_ms - l->first_ms) / 1000);
 }
 
+/* Others, as address literals, are no domains that a scenario can name. */
 static bool is_written(const struct learn_domain *d)
 {
-	return d->site && is_plain(d->name);
+	return conf_host_good(d->name);
 }
 
 static void write_arrival(const struct learn *l, struct buf *to)
@@ -91,50 +95,60 @@ static int preference_of(const struct learn_site *s, const char *name)
 	return 10;
 }
 
+static bool names_host(const struct learn_mx *mx)
+{
+	return *mx->name && is_plain(mx->name);
+}
+
 static void write_mx(const struct learn_site *s, struct buf *to)
 {
 	for (const struct learn_mx *mx = s->mx; mx; mx = mx->next)
-		buf_printf(to, "\tmx += {\"%d %s %s\"}\n", preference_of(s, mx->name),
-			   mx->host->address, is_plain(mx->name) ? mx->name : "");
+		buf_printf(to, "\tmx += {\"%d %s%s%s\"}\n", preference_of(s, mx->name),
+			   mx->host->address, names_host(mx) ? " " : "",
+			   names_host(mx) ? mx->name : "");
 }
 
-/* Some domain could not be written: its mail is the first site's. */
-static bool some_are_left_out(const struct learn *l)
+/* Where the first domain went that could not be written: with it goes all the mail of such. NULL: there is none. */
+static const struct learn_site *site_of_rest(const struct learn *l)
 {
 	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
 		if (!is_written(d))
-			return true;
-	return false;
+			return d->site;
+	return NULL;
 }
 
-static bool write_site(const struct learn *l, const struct learn_site *s, bool rest, struct buf *to)
+static void write_domains(const struct learn *l, const struct learn_site *s, struct buf *to)
 {
-	bool any = false;
-	for (const struct learn_domain *d = l->domains; d; d = d->hh.next) {
-		if (d->site != s || !is_written(d))
-			continue;
-		if (!any) {
-			buf_puts(to, "site ");
-			write_title(s->key, to);
-			buf_puts(to, rest ? " {\n\tdomains += {\"*\"}\n" : " {\n");
-		}
-		any = true;
-		buf_printf(to, "\tdomains += {\"%s\"}\n", d->name);
-	}
-	if (!any)
-		return false;
-	write_mx(s, to);
-	if (!s->mx)
-		buf_printf(to, "\tfailure = \"%s\"\n", s->name[0] == '5' ? "5.1.2" : "4.4.3");
-	buf_puts(to, "}\n");
-	return true;
+	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
+		if (d->site == s && is_written(d))
+			buf_printf(to, "\tdomains += {\"%s\"}\n", d->name);
 }
 
+static void write_site(const struct learn *l, const struct learn_site *s, bool rest, struct buf *to)
+{
+	struct buf domains = {0};
+	if (rest)
+		buf_puts(&domains, "\tdomains += {\"*\"}\n");
+	write_domains(l, s, &domains);
+	if (buf_len(&domains) > 0) {
+		buf_puts(to, "site ");
+		write_title(s->key, to);
+		buf_printf(to, " {\n%s", buf_cstr(&domains));
+		write_mx(s, to);
+		if (!s->mx)
+			buf_printf(to, "\tfailure = \"%s\"\n",
+				   s->name[0] == '5' ? "5.1.2" : "4.4.3");
+		buf_puts(to, "}\n");
+	}
+	buf_fini(&domains);
+}
+
+/* Rounded down: two of them may be all together, and not more. */
 static void write_part(const char *name, int64_t n, int64_t of, struct buf *to)
 {
-	double part = of > 0 ? (double)n / (double)of : 0;
+	int64_t part = n < of ? n * PART / of : PART;
 	if (n > 0)
-		buf_printf(to, "\t%s = \"%.4f\"\n", name, part < 1 ? part : 1);
+		buf_printf(to, "\t%s = \"%.4f\"\n", name, (double)part / PART);
 }
 
 /* Of the set-up a third is TCP; the distance of a transaction is two of its three round trips, and
@@ -252,7 +266,7 @@ static void write_host(const struct learn *l, struct learn_host *h, struct buf *
 
 void learn_write(struct learn *l, struct buf *to)
 {
-	bool rest = some_are_left_out(l);
+	const struct learn_site *rest = site_of_rest(l);
 	write_head(l, to);
 	write_transports(l, to);
 	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
@@ -260,7 +274,7 @@ void learn_write(struct learn *l, struct buf *to)
 			write_route(d, to);
 	write_arrival(l, to);
 	for (const struct learn_site *s = l->sites; s; s = s->hh.next)
-		rest &= !write_site(l, s, rest, to);
+		write_site(l, s, s == rest, to);
 	for (struct learn_host *h = l->hosts; h; h = h->hh.next)
 		write_host(l, h, to);
 }

@@ -5,6 +5,7 @@
 #include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "sim/event.h"
 
 #include <stdlib.h>
@@ -90,10 +91,11 @@ static void take_delivered(struct reader *r, const char *line)
 	seen = mem_zalloc(sizeof *seen);
 	seen->address = mem_strdup(address);
 	HASH_ADD_KEYPTR(hh, t->seen, seen->address, strlen(seen->address), seen);
-	a->domain[t->known++] = keep_word(r->to, mailaddr_domain(address));
-	if (!scenario_find_site(r->scenario, mailaddr_domain(address)))
-		conf_fault(r->faults, r->file, r->line, "no site serves \"%s\"",
-			   mailaddr_domain(address));
+	char *domain = name_key(mailaddr_domain(address));
+	a->domain[t->known++] = keep_word(r->to, domain);
+	if (!scenario_find_site(r->scenario, domain))
+		conf_fault(r->faults, r->file, r->line, "no site serves \"%s\"", domain);
+	free(domain);
 }
 
 static void take_line(struct reader *r, const char *line)

@@ -190,6 +190,87 @@ static void learn_from_site(const struct went went[], int n, double refused)
 	unlink(path);
 }
 
+/* A log of a recipient each, who went where the rest of its line says. */
+static void learn_from_recipients(const char *const went[], int n)
+{
+	char path[] = "/tmp/sluice-learn-XXXXXX", line[300];
+	FILE *log = fdopen(mkstemp(path), "w");
+	assert_non_null(log);
+	for (int i = 0; i < n; i++) {
+		snprintf(line, sizeof line, "queued id=%d from=a@here.test nrcpt=1 size=2100", i);
+		write_line(log, i, line);
+		snprintf(line, sizeof line, "%s delays=0/0/0.1/0.1 id=%d", went[i], i);
+		write_line(log, i + 0.5, line);
+	}
+	fclose(log);
+	struct buf text = {0}, errors = {0};
+	assert_true(learn_scenario(path, &text, &errors));
+	ran_of = scenario_of(buf_cstr(&text));
+	ran = run(ran_of); /* which reads the log again */
+	unlink(path);
+	buf_fini(&text);
+	buf_fini(&errors);
+}
+
+static void whatever_mail_was_for_and_went_to_can_be_run(void **state)
+{
+	static const char relay[] =
+		"site=mx.test relay=mx.test[192.0.2.1]:25 transport=smtp reply=\"250 ok\"";
+	static const struct {
+		const char *to, *rest;
+	} one[] = {
+		{"x@one.test", "site=2001:db8::1 relay=2001:db8::1[2001:db8::1]:25 transport=smtp "
+			       "reply=\"250 ok\""},
+		{"x@one.test",
+		 "site=unix:/run/l relay=unix:/run/l transport=smtp reply=\"250 ok\""},
+		{"x@one.test",
+		 "site=\"unix:/a b\" relay=\"unix:/a b\" transport=smtp reply=\"250 ok\""},
+		{"x@[192.0.2.1]", relay},
+		{"x@b\xc3\xbc"
+		 "cher.test",
+		 relay},
+		{"x@one,two.test", relay},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+		char line[300];
+		const char *went = line;
+		snprintf(line, sizeof line, "sent to=%s dsn=2.0.0 %s", one[i].to, one[i].rest);
+		learn_from_recipients(&went, 1);
+		assert_int_equal(ran->run[0].tally->sent, 1);
+		sim_free(&ran);
+		scenario_free(&ran_of);
+	}
+}
+
+static void a_domain_in_two_spellings_is_one(void **state)
+{
+	static const char *const went[] = {
+		"sent to=x@one.test site=mx.test relay=mx.test[192.0.2.1]:25 transport=smtp "
+		"reply=\"250 ok\"",
+		"deferred to=x@ONE.test site=none relay=none transport=none dsn=4.4.3 reply=\"no "
+		"answer\""};
+	(void)state;
+	learn_from_recipients(went, 2);
+	assert_int_equal(ran_of->nsite, 1);
+	assert_int_equal(ran->run[0].tally->sent, 2);
+}
+
+static void parts_are_no_more_than_all(void **state)
+{
+	enum { N = 800, DEFERRED = 13 };
+	const char *went[N];
+	(void)state;
+	for (int i = 0; i < N; i++)
+		went[i] = i < DEFERRED
+				  ? "deferred to=x@one.test site=mx.test "
+				    "relay=mx.test[192.0.2.1]:25 transport=smtp reply=\"450 no\""
+				  : "bounced to=x@one.test site=mx.test "
+				    "relay=mx.test[192.0.2.1]:25 transport=smtp reply=\"550 no\"";
+	learn_from_recipients(went, N);
+	assert_true(host("192.0.2.1")->deferred_part + host("192.0.2.1")->failed_part <= 1);
+}
+
 static double bucket_a_second(const struct scenario_host *h)
 {
 	return h->bucket.per_ms > 0 ? (double)h->bucket.events * 1000 / (double)h->bucket.per_ms
@@ -280,6 +361,9 @@ int main(void)
 		TEST(arrivals_are_those_of_the_log),
 		TEST(what_was_learnt_runs),
 		TEST(both_forms_of_a_log_say_the_same),
+		TEST(whatever_mail_was_for_and_went_to_can_be_run),
+		TEST(a_domain_in_two_spellings_is_one),
+		TEST(parts_are_no_more_than_all),
 		TEST(a_bucket_is_what_went_while_mail_waited),
 		TEST(a_bucket_that_is_filled_at_once_has_its_mean),
 		TEST(who_refused_nothing_has_no_bucket),
