@@ -32,6 +32,8 @@ struct scenario_simulation {
 	struct scenario_named *suspended, *period;
 };
 
+enum { ARRIVAL_RECIPIENTS_MAX = 10000000 }; /* of one message */
+
 enum scenario_binding { BINDING_LATE, BINDING_EARLY, BINDING_BOTH };
 enum scenario_distribution { ARRIVE_CONSTANT, ARRIVE_POISSON, ARRIVE_UNIFORM, ARRIVE_BURSTS };
 enum scenario_beyond { BEYOND_421, BEYOND_MUTE, BEYOND_DROP };

@@ -110,12 +110,21 @@ static void check_seasons(struct check *c, struct scenario_arrival *a)
 		      "hours and weekdays are for poisson arrivals only");
 }
 
+static void check_recipients(struct check *c, struct scenario_arrival *a)
+{
+	check_spread(c, &a->recipients, CONF_number, a->line, &a->recipient_spread);
+	for (int i = 0; i < a->recipient_spread.n; i++)
+		if (a->recipient_spread.item[i].high > ARRIVAL_RECIPIENTS_MAX)
+			FAULT(c, &a->recipients, i, a->line, "a message has at most %d recipients",
+			      ARRIVAL_RECIPIENTS_MAX);
+}
+
 static void check_arrival(struct check *c, struct scenario_arrival *a)
 {
 	check_times(c, a);
 	check_trace(c, a);
 	check_seasons(c, a);
-	check_spread(c, &a->recipients, CONF_number, a->line, &a->recipient_spread);
+	check_recipients(c, a);
 	check_spread(c, &a->domains, CONF_text, a->line, &a->domain_spread);
 	check_spread(c, &a->sizes, CONF_size, a->line, &a->size_spread);
 	check_flows(c, a);

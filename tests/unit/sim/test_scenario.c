@@ -98,6 +98,8 @@ static void an_arrival_must_make_sense(void **state)
 	says(ONE_HOST("") ARRIVE("trace = \"x\" burst = 3"), "burst is not for a trace");
 	says(ONE_HOST("") ARRIVE("recipients = {\"0\"}"), "\"0\" is not of the form 3, 1..10");
 	says(ONE_HOST("") ARRIVE("recipients = {\"5..2\"}"), "\"5..2\" is not of the form");
+	says(ONE_HOST("") ARRIVE("recipients = {\"1\", \"4294967296\"}"),
+	     "a message has at most 10000000 recipients");
 	says(ONE_HOST("") ARRIVE("sizes = {\"1k:0\"}"), "\"1k:0\" is not of the form 2k");
 }
 
