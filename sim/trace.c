@@ -50,7 +50,8 @@ static void take_queued(struct reader *r, const char *line)
 		return;
 	bool good = read_number(r, line, "nrcpt", &nrcpt) && read_number(r, line, "size", &size) &&
 		    event_field(line, "time", &r->value) &&
-		    event_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 && nrcpt <= ARRIVAL_RECIPIENTS_MAX;
+		    event_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 &&
+		    nrcpt <= ARRIVAL_RECIPIENTS_MAX;
 	if (!good || !event_field(line, "id", &r->value)) {
 		conf_fault(r->faults, r->file, r->line,
 			   "a queued event has time, id, nrcpt and size");

@@ -8,8 +8,10 @@
 #include "spool/disk.h"
 #include "spool/inventory.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,18 @@ static bool convert_format(const struct spool *s, int version, struct buf *error
 	return true;
 }
 
+/* The line as a whole: half a number is none. */
+static bool read_version(const char *text, int *version)
+{
+	char *end;
+	size_t len = strlen(FORMAT_TEXT);
+	if (strncmp(text, FORMAT_TEXT, len) != 0 || !isdigit((unsigned char)text[len]))
+		return false;
+	long n = strtol(text + len, &end, 10);
+	*version = n > INT_MAX ? INT_MAX : (int)n;
+	return strcmp(end, "\n") == 0 || !*end;
+}
+
 bool layout_format(int fd, const char *spool, int *version, struct buf *error)
 {
 	char text[32];
@@ -113,8 +127,14 @@ bool layout_format(int fd, const char *spool, int *version, struct buf *error)
 		return false;
 	}
 	text[n] = '\0';
-	bool known = n == 0 || (sscanf(text, FORMAT_TEXT "%d", version) == 1 &&
-				*version >= FORMAT_OLDEST && *version <= FORMAT);
+	if (n > 0 && !read_version(text, version)) {
+		buf_printf(error,
+			   "%s/format: it is damaged, or no queue's: the line is \"" FORMAT_TEXT
+			   "%d\" in a queue that this program has written",
+			   spool, FORMAT);
+		return false;
+	}
+	bool known = n == 0 || (*version >= FORMAT_OLDEST && *version <= FORMAT);
 	if (!known)
 		buf_printf(error,
 			   "%s/format: this queue is of format %d; this program knows %d to %d",

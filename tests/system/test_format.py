@@ -94,3 +94,14 @@ def test_a_queue_of_a_later_format_is_refused_and_left_alone(lab):
         done = relay.command(*words)
         assert done.returncode == 1 and "this queue is of format 3" in done.stderr
     assert _format(relay) == "sluice spool 3\n"
+
+
+@pytest.mark.parametrize("line", ("sluise spool 2\n", "sluice spool 2.5\n", "sluice spool \n"))
+def test_a_damaged_format_is_called_so_and_left_alone(lab, line):
+    relay, _ = _make(lab)
+    pathlib.Path(relay.spool, "format").write_text(line, encoding="ascii")
+    with pytest.raises(AssertionError, match='format: it is damaged, or no queue\'s: the line is "sluice spool 2"'):
+        relay.start()
+    done = relay.command("queue", "check")
+    assert done.returncode == 1 and "it is damaged" in done.stderr
+    assert _format(relay) == line
