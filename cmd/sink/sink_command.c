@@ -113,15 +113,30 @@ static void verb_helo(struct sink_session *s, char *rest)
 	sink_session_reply(s, "250 %s", s->sink->options->name);
 }
 
+static void end_session(struct sink_session *s, const char *why)
+{
+	s->sink->refused++;
+	sink_session_reply(s, "421 4.7.0 %s %s", s->sink->options->name, why);
+	s->state = SINK_CLOSING;
+}
+
 /* The session has carried all that it may. */
 static bool is_worn_out(struct sink_session *s)
 {
 	int64_t most = s->sink->options->per_connection;
 	if (most == 0 || s->taken < most)
 		return false;
-	s->sink->refused++;
-	sink_session_reply(s, "421 4.7.0 %s Enough for one connection", s->sink->options->name);
-	s->state = SINK_CLOSING;
+	end_session(s, "Enough for one connection");
+	return true;
+}
+
+/* All messages have come for which the program was started; it ends when the last replies have gone out. */
+static bool has_all(struct sink_session *s)
+{
+	int64_t most = s->sink->options->count;
+	if (most == 0 || s->sink->messages < most)
+		return false;
+	end_session(s, "Enough messages");
 	return true;
 }
 
@@ -130,7 +145,7 @@ static void begin_mail(struct sink_session *s, char *path)
 	int code = find_refusal(s, SINK_MAIL, path);
 	if (code) {
 		reply_refused(s, code);
-	} else if (!is_worn_out(s) && !beyond_rate(s, SINK_MAIL)) {
+	} else if (!has_all(s) && !is_worn_out(s) && !beyond_rate(s, SINK_MAIL)) {
 		sink_session_reply(s, "250 2.1.0 Ok");
 		s->from = path;
 		return;
@@ -368,7 +383,7 @@ void sink_content_end(struct sink_session *s)
 		sink_session_reply(s, "552 5.3.4 Message size exceeds fixed limit");
 	} else if (code) {
 		reply_refused(s, code);
-	} else if (beyond_rate(s, SINK_END)) {
+	} else if (has_all(s) || beyond_rate(s, SINK_END)) {
 		; /* it was told */
 	} else if (k->folder >= 0 && !sink_store(s, &number)) {
 		sink_session_reply(s, "452 4.3.1 Message could not be stored");

@@ -28,7 +28,7 @@ struct sink {
 	struct list sessions;
 	struct timer ending, pause;
 	bool starved;	    /* that there are too few descriptors was said */
-	int64_t open, most; /* connections */
+	int64_t open, most; /* connections that are served */
 	int64_t connections, turned_away, messages, recipients, bytes, refused;
 	uint64_t next_file;
 };

@@ -47,8 +47,8 @@ static void session_free(struct sink_session *s, bool linger)
 	timer_stop(&s->sink->loop->timers, &s->hold);
 	sink_session_reset(s);
 	list_remove(&s->link);
-	assert(s->sink->open > 0 && list_empty(&s->held));
-	s->sink->open--;
+	assert(s->sink->open >= s->served && list_empty(&s->held));
+	s->sink->open -= s->served;
 	sink_auth_free(&s->auth);
 	free(s->login);
 	if (linger)
@@ -277,13 +277,14 @@ void sink_session_new(struct sink *k, int fd)
 	list_init(&s->held);
 	list_append(&k->sessions, &s->link);
 	timer_init(&s->hold, send_held, s);
-	k->open++;
-	if (k->options->limit > 0 && k->open > k->options->limit) {
+	s->served = k->options->limit == 0 || k->open < k->options->limit;
+	if (!s->served) {
 		k->turned_away++;
 		sink_session_reply(s, "421 4.3.2 %s Too many connections", k->options->name);
 		s->state = SINK_CLOSING;
 		stream_pause(s->stream);
 	} else {
+		k->open++;
 		k->most = k->open > k->most ? k->open : k->most;
 		sink_session_reply(s, "220 %s ESMTP sluice sink", k->options->name);
 	}

@@ -33,6 +33,7 @@ struct sink_session {
 		SINK_HANDSHAKE,
 		SINK_CLOSING,
 	} state;
+	bool served; /* not turned away: it counts for the limit */
 	bool greeted, tls;
 	struct sink_auth *auth; /* under way, or NULL */
 	char *login;		/* who has logged in; or NULL */

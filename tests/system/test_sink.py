@@ -224,9 +224,13 @@ def test_commands_whose_replies_are_longer_are_all_answered(lab):
         sender.join()
 
 
+def _descriptors(sink):
+    return len(os.listdir(f"/proc/{sink.process.pid}/fd"))
+
+
 def test_without_descriptors_clients_wait_and_cost_nothing(lab):
     sink = lab.own_sink()
-    used = len(os.listdir(f"/proc/{sink.process.pid}/fd"))
+    used = _descriptors(sink)
     usual, most = resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE, (used + 2, most))
     clients = [Client(LOOPBACK, sink.port) for _ in range(4)]
@@ -238,3 +242,33 @@ def test_without_descriptors_clients_wait_and_cost_nothing(lab):
     assert sink.text().count("accept: Too many open files") == 1
     resource.prlimit(sink.process.pid, resource.RLIMIT_NOFILE, (usual, most))
     assert [client.read_reply().code for client in clients[1:]] == [220] * 3
+
+
+def test_it_takes_no_more_messages_than_it_is_to_end_after(lab):
+    sink = lab.own_sink("--count", "2", "--delay", "3000")  # so long it goes on after the second
+    envelope = b"MAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\n"
+    with Client(LOOPBACK, sink.port) as late, Client(LOOPBACK, sink.port) as client:
+        late.send(b"EHLO late.test\r\n" + envelope + b"DATA\r\n")
+        wait_until(lambda: sink.commands("DATA"), what="a transaction")
+        client.send(b"EHLO client.test\r\n" + (envelope + b"BDAT 3 LAST\r\nx\r\n") * 2 + envelope)
+        sink.wait_messages(2)
+        late.send(b"x\r\n.\r\n")
+        assert [late.read_reply().code for _ in range(6)] == [220, 250, 250, 250, 354, 421]
+        assert [client.read_reply().code for _ in range(9)] == [220] + [250] * 7 + [421]
+    assert sink.process.wait() == 0
+    assert len(sink.messages()) == 2 and "-- 2 messages, 2 recipients" in sink.text()
+
+
+def test_who_is_turned_away_does_not_count_for_the_limit(lab):
+    sink = lab.own_sink("--limit", "1", "--delay", "2000")
+    served = Client(LOOPBACK, sink.port)
+    served.expect(220)
+    before = _descriptors(sink)
+    with Client(LOOPBACK, sink.port):  # who has to wait for its 421
+        wait_until(lambda: _descriptors(sink) == before + 1, what="the one that is turned away")
+        served.close()
+        wait_until(lambda: _descriptors(sink) == before, what="the end of the one that was served")
+        with Client(LOOPBACK, sink.port) as client:
+            client.expect(220)
+    sink.close()
+    assert "3 connections (at most 1 at once, 1 turned away)" in sink.text()
