@@ -35,7 +35,7 @@ static json_t *number_json(int64_t n)
 	return json_integer((json_int_t)n);
 }
 
-/* What is no UTF-8 would be no string of JSON, and an object with it none either. */
+/* Text that is no UTF-8 would be no string of JSON, and an object with it none either. */
 static json_t *text_json(const char *text, size_t len)
 {
 	struct buf clean = {0};
