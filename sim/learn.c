@@ -252,7 +252,10 @@ bool learn_scenario(const char *file, struct buf *to, struct buf *errors)
 	for (char *rest = text, *line; text && (line = strsep(&rest, "\n")) != NULL;)
 		take_line(&l, line);
 	end_of_log(&l);
-	if (text && !l.domains)
+	if (text && !l.file)
+		conf_fault(&faults, file, 1,
+			   "it is a pipe; the scenario names the log, which must be a file");
+	else if (text && !l.domains)
 		conf_fault(&faults, file, 1, "no message that was delivered, or tried, is in it");
 	else if (text && l.messages == 0)
 		conf_fault(&faults, file, 1, "no message was queued in it");

@@ -327,6 +327,23 @@ static void a_log_without_messages_is_told(void **state)
 	buf_fini(&errors);
 }
 
+static void a_log_that_is_a_pipe_is_told(void **state)
+{
+	struct buf text = {0}, errors = {0};
+	char path[40];
+	int way[2];
+	(void)state;
+	assert_int_equal(pipe(way), 0);
+	assert_int_equal(write(way[1], "\n", 1), 1);
+	close(way[1]);
+	snprintf(path, sizeof path, "/dev/fd/%d", way[0]);
+	assert_false(learn_scenario(path, &text, &errors));
+	assert_non_null(strstr(buf_cstr(&errors), "it is a pipe"));
+	close(way[0]);
+	buf_fini(&text);
+	buf_fini(&errors);
+}
+
 static void lines_in_the_form_text_have_fields(void **state)
 {
 	(void)state;
@@ -368,6 +385,7 @@ int main(void)
 		TEST(a_bucket_that_is_filled_at_once_has_its_mean),
 		TEST(who_refused_nothing_has_no_bucket),
 		TEST(a_log_without_messages_is_told),
+		TEST(a_log_that_is_a_pipe_is_told),
 		TEST(lines_in_the_form_text_have_fields),
 	};
 	return cmocka_run_group_tests(tests, find_files, NULL);
