@@ -233,6 +233,20 @@ static void an_address_that_is_not_needed_is_waited_for_once(void **state)
 	assert_int_equal(ask(RESOLVE_MX, "lame3.test", false)->nhost, 2);
 }
 
+static void and_once_more_after_negative_ttl_however_often_it_was_wanted(void **state)
+{
+	(void)state;
+	conf_after.dns.negative_ttl = 300;
+	dns_reload(dns, &conf_after);
+	expect_host("lame1.test", "mx.test");
+	int silent = asked_of("silent.test");
+	for (int i = 0; i < 2000 && asked_of("silent.test") == silent; i++) {
+		expect_host("lame2.test", "mx.test");
+		usleep(10000);
+	}
+	assert_true(asked_of("silent.test") > silent);
+}
+
 /* However soon it has said what it knew before. */
 static void a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings(void **state)
 {
@@ -556,6 +570,7 @@ int main(void)
 		TEST(each_kind_of_failure_has_its_verdict),
 		TEST(silence_is_deferred_after_the_last_try),
 		TEST(an_address_that_is_not_needed_is_waited_for_once),
+		TEST(and_once_more_after_negative_ttl_however_often_it_was_wanted),
 		cmocka_unit_test_setup_teardown(
 			a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings,
 			set_up_patient, tear_down),
