@@ -387,6 +387,10 @@ bool conf_uses_has(const struct conf_uses *, const struct conf_source *);
 const union address *conf_source_address(const struct conf_source *, int family);
 /* Where its connections to hosts of that family come from; NULL: there are none. */
 
+const union address *conf_transport_from(const struct conf_transport *, const struct conf_source *,
+					 int family, union address own[2]);
+/* Likewise those of a transport, from this source or else from its source_address, which is put into own; NULL: the system chooses. */
+
 bool conf_milter_passed(const struct conf *, const struct conf_milter *);
 /* Does any mail pass this filter of the configuration? */
 

@@ -44,6 +44,19 @@ const union address *conf_source_address(const struct conf_source *s, int family
 	return NULL;
 }
 
+const union address *conf_transport_from(const struct conf_transport *t,
+					 const struct conf_source *source, int family,
+					 union address own[2])
+{
+	if (source)
+		return conf_source_address(source, family);
+	int n = address_parse_sources(t->source_address, own);
+	for (int i = 0; i < n; i++)
+		if (own[i].sa.sa_family == family)
+			return &own[i];
+	return NULL;
+}
+
 static struct item read_item(const char *text)
 {
 	const char *equals = strchr(text, '=');

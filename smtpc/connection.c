@@ -27,17 +27,6 @@ static void on_age(void *owner)
 	settle_connection(c);
 }
 
-static const union address *choose_source(const struct connection *c, union address from[2])
-{
-	if (c->open->source)
-		return conf_source_address(c->open->source, c->open->address.sa.sa_family);
-	int n = address_parse_sources(c->open->transport->source_address, from);
-	for (int i = 0; i < n; i++)
-		if (from[i].sa.sa_family == c->open->address.sa.sa_family)
-			return &from[i];
-	return NULL;
-}
-
 static void on_slow(void *owner)
 {
 	connection_post_slow(owner, CONNECTION_BESIDE);
@@ -117,8 +106,10 @@ static void begin_connection(struct connection *c)
 {
 	union address from[2];
 	const struct conf_transport *t = c->open->transport;
-	c->stream = stream_connect(c->worker->loop, &c->open->address, choose_source(c, from),
-				   on_event, c);
+	c->stream = stream_connect(
+		c->worker->loop, &c->open->address,
+		conf_transport_from(t, c->open->source, c->open->address.sa.sa_family, from),
+		on_event, c);
 	struct engine_setup setup = {
 		.hostname = conf_hello(c->open->conf, t, c->open->source),
 		.peer = c->peer,

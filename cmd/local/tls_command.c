@@ -73,7 +73,7 @@ static bool try_host(struct asking *a, struct tls_told *t)
 				      .of_hop = demand,
 				      .hop = t->hop->name,
 				      .dane = t->host->dane,
-				      .lmtp = t->way->by->protocol == TRANSPORT_PROTOCOL_LMTP};
+				      .by = t->way->by};
 	bool left_out = tls_print_left_out(t);
 	t->barred = left_out ? NULL : nexthop_lookup_barred(t->host, t->hop->dane);
 	bool handshake = !a->quiet && !left_out && !t->barred && !address_is_unix(t->address);

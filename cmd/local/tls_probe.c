@@ -115,6 +115,8 @@ static void shake_hands(struct tls_probe *p, int fd, const struct conf *conf,
 		SSL_set_tlsext_host_name(ssl, name);
 	if (by_dane(p))
 		tls_dane_prepare(ssl, h->dane); /* or nothing fits */
+	if (h->by->identity)
+		tls_show_identity(ssl, h->by->identity);
 	ERR_clear_error();
 	p->shaken = SSL_connect(ssl) == 1;
 	if (p->shaken) {
@@ -138,13 +140,24 @@ static void note_failure(struct tls_probe *p, const char *when, struct talk *t)
 	p->failure = mem_printf("%s: %s", when, buf_cstr(&t->reply));
 }
 
+/* A flow has its own each day: the first that can connect to the host stands for all. NULL: none is named. */
+static const struct conf_source *find_source(const struct tls_probe_host *h)
+{
+	const struct conf_uses *uses = &h->by->uses;
+	for (int i = 0; i < uses->n; i++)
+		if (conf_source_address(uses->of[i].source, h->address->sa.sa_family))
+			return uses->of[i].source;
+	return NULL;
+}
+
 static void talk_smtp(struct tls_probe *p, struct talk *t, const struct conf *conf,
 		      const struct tls_authorities *a, const struct tls_probe_host *h)
 {
-	const char *own = conf->own_name;
+	const char *own = conf_hello(conf, h->by, find_source(h));
+	bool lmtp = h->by->protocol == TRANSPORT_PROTOCOL_LMTP;
 	if (talk_read(t) != 220)
 		note_failure(p, "greeting", t);
-	else if (talk_say(t, "%s %s", h->lmtp ? "LHLO" : "EHLO", own) / 100 != 2)
+	else if (talk_say(t, "%s %s", lmtp ? "LHLO" : "EHLO", own) / 100 != 2)
 		note_failure(p, "EHLO", t);
 	else if ((p->offered = talk_offers(t, "STARTTLS")) && talk_say(t, "STARTTLS") != 220)
 		note_failure(p, "STARTTLS", t);
@@ -158,7 +171,10 @@ static void talk_to(struct tls_probe *p, const char *to, const struct conf *conf
 		    const struct tls_authorities *a, const struct tls_probe_host *h)
 {
 	struct talk t;
-	if (talk_open_within(&t, to, PROBE_SECONDS))
+	union address own[2];
+	const union address *from =
+		conf_transport_from(h->by, find_source(h), h->address->sa.sa_family, own);
+	if (talk_open_within(&t, to, from, PROBE_SECONDS))
 		talk_smtp(p, &t, conf, a, h);
 	else
 		note_failure(p, "connect", &t);

@@ -45,7 +45,7 @@ struct tls_probe_host {
 	const char *of_hop;	      /* the policy, in terms of the hop */
 	const char *hop;
 	const struct tls_dane *dane; /* what its TLSA records demand; or NULL */
-	bool lmtp;
+	const struct conf_transport *by;
 };
 
 void tls_probe_run(struct tls_probe *, const struct conf *, const struct tls_authorities *,

@@ -45,10 +45,10 @@ static bool parse_address(const char *text, union address *to)
 
 bool talk_open(struct talk *t, const char *address)
 {
-	return talk_open_within(t, address, SILENCE_SECONDS);
+	return talk_open_within(t, address, NULL, SILENCE_SECONDS);
 }
 
-bool talk_open_within(struct talk *t, const char *address, int seconds)
+bool talk_open_within(struct talk *t, const char *address, const union address *from, int seconds)
 {
 	union address to;
 	struct timeval silence = {.tv_sec = seconds};
@@ -63,6 +63,8 @@ bool talk_open_within(struct talk *t, const char *address, int seconds)
 	setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
 	setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	setsockopt(t->fd, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
+	if (from && bind(t->fd, &from->sa, address_size(from)) != 0)
+		return fail_talk(t, strerror(errno));
 	if (connect(t->fd, &to.sa, address_size(&to)) != 0)
 		return fail_talk(t, strerror(errno));
 	t->from = fdopen(dup(t->fd), "r");

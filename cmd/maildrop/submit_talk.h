@@ -8,6 +8,7 @@
 #ifndef CMD_MAILDROP_SUBMIT_TALK_H
 #define CMD_MAILDROP_SUBMIT_TALK_H
 
+#include "base/address.h"
 #include "base/buf.h"
 
 #include <stdbool.h>
@@ -25,8 +26,8 @@ bool talk_open(struct talk *, const char *address);
 /* address is "192.0.2.1:25" or "[2001:db8::1]:25"; the wildcard address means loopback. Does not
  * read the greeting. False: why is in reply; talk_close() is due all the same. */
 
-bool talk_open_within(struct talk *, const char *address, int seconds);
-/* The same; each connect, read and write has so long. */
+bool talk_open_within(struct talk *, const char *address, const union address *from, int seconds);
+/* The same, from an address of ours, or where the system chooses from NULL; each connect, read and write has so long. */
 
 void talk_close(struct talk *);
 int talk_read(struct talk *);

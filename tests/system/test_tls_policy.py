@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab import peers
+from lab.behaviour import Rule
 from lab.certs import Certificates
 from lab.config import Config
 from lab.net import free_port, wait_until
@@ -362,6 +363,24 @@ def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates,
     assert "a message would be sent under TLS, to whom it is meant for" in text
     assert relay.command("tls", "not a domain").returncode == 1
     assert relay.command("tls").returncode == 2
+
+
+@pytest.mark.parametrize("of", ["transport", "source"])
+def test_sluice_tls_connects_from_where_mail_does(lab, certificates, of):
+    """The host wants nothing from another address: the command said that mail would be deferred."""
+    sink = lab.sink(Rule("connect", "554 5.7.1 not from you", pattern=r"^127\.0\.0\.1$", close=True),
+                    tls=certificates.server_context("mx.test"))
+    config = Config()
+    if of == "transport":
+        config.transports["smtp"] = {"source_address": "127.0.0.21", "helo": "out.example.org"}
+    else:
+        config.transports["smtp"] = {"sources": ["six", "a"]}
+        config.extra = ('source "six" { address = { "::1" }  helo = "six.example.org" }\n'
+                        'source "a" { address = { "127.0.0.21" }  helo = "out.example.org" }\n')
+    relay = lab.relay(config.route_all_to(sink.port), start=False)
+    status, (host,) = _told(relay, "dest.test")
+    assert status == 0 and host["outcome"] == "sent"
+    assert [(session.peer, next(line for _, line in session.commands)) for session in sink.sessions] == [("127.0.0.21", "EHLO out.example.org")]
 
 
 def test_authorities_behind_one_that_cannot_be_read_are_trusted(lab, certificates, tmp_path):
