@@ -183,8 +183,7 @@ static void note_heard(struct lookup *l, const struct asker *asker, const struct
 	l->r->heard |= !asker->known && answer->status != ANSWER_FAILED;
 }
 
-/* What failed after a while, as name servers do that know no AAAA, or those of a host of lesser preference, would hold up the mail of each
- * look-up, and is not needed. */
+/* Name servers that know no AAAA, or those of a host of lesser preference, may be silent: each look-up would wait for them, and without need. */
 static void keep_failures(const struct lookup *l)
 {
 	for (int i = 0; i < l->nwanted; i++) {
