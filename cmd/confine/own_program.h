@@ -13,4 +13,8 @@ enum { OWN_PROGRAM = 4096 };
 
 void own_program(char path[OWN_PROGRAM]);
 
+void own_program_named(char path[OWN_PROGRAM]);
+/* The name that it was begun by, whose symbolic links may lead to another program later. Where that is not known, or leads elsewhere
+ * now, as above. */
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "cmd/confine/own_program.h"
 #include "cmd/confine/privileges.h"
 #include "cmd/confine/sandbox_paths.h"
 #include "cmd/confine/syscalls.h"
@@ -23,6 +24,7 @@ static struct {
 	bool calls;
 	bool inherited;
 	char *spool; /* as the configuration named it */
+	char *bin;   /* the folder of the program, which may be executed */
 } in_force;
 
 struct granter {
@@ -136,6 +138,14 @@ static bool restrict_all(const struct conf *c, struct buf *error)
 	return in_force.calls == calls;
 }
 
+static char *folder_of_program(void)
+{
+	char program[OWN_PROGRAM];
+	own_program(program);
+	const char *slash = strrchr(program, '/');
+	return mem_strndup(program, slash ? (size_t)(slash - program) : 0);
+}
+
 bool sandbox_enter(const struct conf *c, struct buf *error)
 {
 	if (inherit_sandbox()) {
@@ -152,6 +162,7 @@ bool sandbox_enter(const struct conf *c, struct buf *error)
 		thread_prepare(syscalls_restrict_thread);
 	prctl(PR_SET_DUMPABLE, c->sandbox == SANDBOX_OFF);
 	in_force.spool = mem_strdup(c->spool);
+	in_force.bin = folder_of_program();
 	log_sandbox(c);
 	return true;
 }
@@ -167,6 +178,14 @@ static bool is_hidden_by_sandbox(const char *path)
 	return fd < 0 && errno == EACCES;
 }
 
+static void say_hidden(struct buf *says, const char *path)
+{
+	buf_printf(
+		says,
+		"%s: out of the sandbox's reach; to have it opened, stop the relay and start it\n",
+		path);
+}
+
 static void look_at_path(struct sandbox_visitor *v, const char *path, enum landlock_right right)
 {
 	struct looker *l = (struct looker *)v;
@@ -175,10 +194,7 @@ static void look_at_path(struct sandbox_visitor *v, const char *path, enum landl
 	/* A file that is yet to be made lies in a folder that is there. */
 	char *folder = right == LANDLOCK_READ ? NULL : sandbox_paths_folder(path);
 	if (is_hidden_by_sandbox(folder ? folder : path))
-		buf_printf(l->says,
-			   "%s: out of the sandbox's reach; to have it opened, stop the relay and "
-			   "start it\n",
-			   path);
+		say_hidden(l->says, path);
 	free(folder);
 }
 
@@ -218,4 +234,18 @@ bool sandbox_reaches(const struct conf *c, bool restart, struct buf *says)
 	if (restart)
 		look_at_offers(c, says);
 	return buf_len(says) == before;
+}
+
+/* What can be read need not be executable too. */
+bool sandbox_reaches_program(const char *path, struct buf *says)
+{
+	char *real = in_force.files ? realpath(path, NULL) : NULL;
+	size_t len = in_force.files ? strlen(in_force.bin) : 0;
+	bool hidden =
+		in_force.files &&
+		!(real && len > 0 && strncmp(real, in_force.bin, len) == 0 && real[len] == '/');
+	if (hidden)
+		say_hidden(says, path);
+	free(real);
+	return !hidden;
 }

@@ -36,6 +36,9 @@ bool sandbox_reaches(const struct conf *, bool restart, struct buf *says);
 /* Can all that this configuration names be opened from inside? restart: also what is settled at a
  * start only. False: a line for each fault. Always true outside. */
 
+bool sandbox_reaches_program(const char *path, struct buf *says);
+/* The same of a program that is to be executed. */
+
 void sandbox_hand_over(void);
 /* Leave word of it in the environment, for the program that is executed in this process. */
 

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "cmd/cmd.h"
 #include "cmd/confine/sandbox.h"
+#include "cmd/relay/handover.h"
 #include "cmd/relay/server.h"
 #include "cmd/relay/server_reload.h"
 #include "replica/membership.h"
@@ -226,7 +227,7 @@ static bool start_allowed(const char *file, struct buf *says)
 {
 	struct buf faults = {0};
 	struct conf *next = conf_read_with(file, 0, &faults);
-	bool allowed = next && sandbox_reaches(next, true, &faults);
+	bool allowed = next && sandbox_reaches(next, true, &faults) && handover_possible(&faults);
 	if (allowed &&
 	    !(membership_would_start(next, &faults) && spool_would_open(next->spool, &faults))) {
 		buf_puts(&faults, "\n");

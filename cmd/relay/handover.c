@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,15 @@ static char program[OWN_PROGRAM];
 
 void handover_prepare(void)
 {
-	own_program(program);
+	own_program_named(program);
+}
+
+bool handover_possible(struct buf *says)
+{
+	if (faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) == 0)
+		return sandbox_reaches_program(program, says);
+	buf_printf(says, "%s: %s\n", program, strerror(errno));
+	return false;
 }
 
 /* First all of them out of the way: some may lie where others are to go. */

@@ -10,8 +10,15 @@
 #ifndef CMD_RELAY_HANDOVER_H
 #define CMD_RELAY_HANDOVER_H
 
+#include "base/buf.h"
+
+#include <stdbool.h>
+
 void handover_prepare(void);
 /* At the start: remember where the program is. It may be replaced by another of that name. */
+
+bool handover_possible(struct buf *says);
+/* Is there a program of that name, and can it be run from here? */
 
 void handover_exec(const int *fd, int n, char **argv);
 /* argv: from the name of the subcommand on. */

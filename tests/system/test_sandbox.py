@@ -16,7 +16,7 @@ import pytest
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 from lab.orders import order, with_orders
-from lab.relay import REPOSITORY
+from lab.relay import REPOSITORY, binary
 from lab.sink import Rule
 
 REFUSED = 1
@@ -302,3 +302,56 @@ def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_p
     assert "resolv.conf cannot be read" in relay.wait_event("dns")["reason"]
     relay.send()
     sink.wait_messages(1)
+
+
+def _installed(lab, tmp_path, monkeypatch, **settings):
+    """Return a relay that was started by the name that is a link to the first of two programs, and the three."""
+    link, *programs = (tmp_path / name for name in ("sluice", "1/sluice", "2/sluice"))
+    for program in programs:
+        program.parent.mkdir()
+        shutil.copy(binary(), program)
+    link.symlink_to(programs[0])
+    monkeypatch.setenv("SLUICE_BIN", str(link))
+    return lab.relay(Config(settings=settings)), link, *programs
+
+
+def _restart(relay, program):
+    return subprocess.run([program, "restart", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+
+
+def _relink(link, program):
+    link.unlink()
+    link.symlink_to(program)
+
+
+def test_a_restart_runs_what_its_name_leads_to_now(lab, tmp_path, monkeypatch):
+    relay, link, first, second = _installed(lab, tmp_path, monkeypatch, sandbox="off")
+    assert os.readlink(f"/proc/{relay.process.pid}/exe") == str(first)
+    _relink(link, second)
+    assert _restart(relay, first).returncode == 0
+    assert os.readlink(f"/proc/{relay.process.pid}/exe") == str(second)
+
+
+def test_a_restart_without_a_program_is_refused(lab, tmp_path, monkeypatch):
+    relay, link, first, second = _installed(lab, tmp_path, monkeypatch)
+    first.rename(tmp_path / "away")
+    done = _restart(relay, second)
+    assert done.returncode == 1 and f"{link}: No such file" in done.stderr
+    (tmp_path / "away").rename(first)
+    first.chmod(0o644)
+    done = _restart(relay, second)
+    assert done.returncode == 1 and f"{link}: Permission denied" in done.stderr
+    first.chmod(0o755)
+    assert _restart(relay, second).returncode == 0
+    relay.send()
+
+
+@needs_all
+def test_a_restart_into_a_program_that_the_sandbox_keeps_back_is_refused(lab, tmp_path, monkeypatch):
+    table = tmp_path / "table"  # whose folder, with both programs in it, may be read
+    table.write_text("", encoding="ascii")
+    relay, link, first, second = _installed(lab, tmp_path, monkeypatch, client_access=[str(table)])
+    _relink(link, second)
+    done = _restart(relay, first)
+    assert done.returncode == 1 and f"{link}: out of the sandbox's reach" in done.stderr
+    relay.send()
