@@ -236,7 +236,7 @@ bool sandbox_reaches(const struct conf *c, bool restart, struct buf *says)
 	return buf_len(says) == before;
 }
 
-/* What can be read need not be executable too. */
+/* A file that can be read need not be one that can be executed. */
 bool sandbox_reaches_program(const char *path, struct buf *says)
 {
 	char *real = in_force.files ? realpath(path, NULL) : NULL;
