@@ -19,6 +19,8 @@ static enum left left_of_past(const struct replica_epoch *row, const struct harv
 	return row->since == of->epoch + 1 || had ? LEFT_OURS : LEFT_LOST;
 }
 
+/* A row that we have given back is nobody's: what we have taken since, by an older one that a server showed us which did not know all
+ * yet, is for whoever takes it now. */
 enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *of,
 		  bool had)
 {
@@ -26,10 +28,10 @@ enum left left_of(const char *us, const struct replica_epoch *row, const struct 
 		return LEFT_NOTHING;
 	if (row->life != of->life)
 		return left_of_past(row, of, had);
-	if (strcmp(row->by, us) != 0)
-		return LEFT_LOST;
-	return row->state == REPLICA_ADOPTED || row->state == REPLICA_RETIRED ? LEFT_OURS
-									      : LEFT_TAKING;
+	bool names_us = strcmp(row->by, us) == 0;
+	if (names_us && (row->state == REPLICA_ADOPTED || row->state == REPLICA_RETIRED))
+		return LEFT_OURS;
+	return names_us && row->state == REPLICA_ADOPTING ? LEFT_TAKING : LEFT_LOST;
 }
 
 enum left left_of_both(enum left a, enum left b)

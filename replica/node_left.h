@@ -4,7 +4,7 @@
  *	SPOOL/adopted-from-NODE    a queue that it was made of
  *
  * Both stay until it is released or disowned. The rows say which it is to be: all that was taken together is ours as soon as one of its rows says
- * that we have it; it is not where none does, and another has one of them by now.
+ * that we have it; it is not where none does, and another has one of them by now, or one is nobody's, since we had given it back.
  *
  * OWNERSHIP  Nothing.
  * THREAD     node.

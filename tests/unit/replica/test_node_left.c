@@ -39,6 +39,14 @@ static void what_another_has_or_its_node_itself_is_lost(void **state)
 	assert_int_equal(left(REPLICA_UP, "n0", LIFE, 1, true), LEFT_LOST);
 }
 
+/* Whatever we have taken since, by what its row said before. */
+static void what_we_have_given_back_is_lost(void **state)
+{
+	(void)state;
+	assert_int_equal(left(REPLICA_DRAINED, "n1", LIFE, 1, false), LEFT_LOST);
+	assert_int_equal(left(REPLICA_DRAINED, "n0", LIFE, 1, false), LEFT_LOST);
+}
+
 /* We had it, and its node has begun anew since. */
 static void of_a_life_that_is_past_it_is_ours_if_the_next_followed_it(void **state)
 {
@@ -66,6 +74,7 @@ int main(void)
 		cmocka_unit_test(while_its_row_names_us_it_is_taken_still),
 		cmocka_unit_test(what_its_row_says_that_we_have_is_ours),
 		cmocka_unit_test(what_another_has_or_its_node_itself_is_lost),
+		cmocka_unit_test(what_we_have_given_back_is_lost),
 		cmocka_unit_test(of_a_life_that_is_past_it_is_ours_if_the_next_followed_it),
 		cmocka_unit_test(of_two_that_were_taken_together_one_says_what_becomes_of_both),
 	};
