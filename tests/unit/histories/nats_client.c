@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	CONNECTIONS = 512,
+	CONNECTIONS = 4096,
 	CONNECT_US = 2000000,
 	NOTICE_US = 4000000,
 	AGAIN_US = 250000,
