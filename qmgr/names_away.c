@@ -13,7 +13,7 @@ static void call_mail_back(void *owner)
 	struct names_away *a = owner;
 	struct spool_unpark *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_UNPARK;
-	note->site = SITE_NUMBER_NAMES;
+	note->site = SPOOL_SITE_NAMES;
 	note->most = UINT32_MAX;
 	a->called_ms = a->loop->now_ms;
 	a->edges->to_spool(a->edges->context, &note->note);

@@ -3,7 +3,7 @@
  *	a look-up has no answer --> names_away_failed()   --> a next hop more that may be due to the DNS as a whole
  *	a server has answered   --> names_away_answered() --> the DNS was away: what is parked for it is due
  *
- * Mail of which nothing but look-ups failed is parked under a number of its own (SITE_NUMBER_NAMES), as that of a site that is out is
+ * Mail of which nothing but look-ups failed is parked under a number of its own (SPOOL_SITE_NAMES), as that of a site that is out is
  * under the site's. The DNS was away where, without an answer to anybody in between, it failed for three next hops that had been
  * found before, or for the very one that is found now; or for any, and nobody had answered since the start. The name servers of one
  * domain that are silent are none of that, and mail comes back so once in NAMES_AWAY_EVERY_MS: where it is no outage after all it is

@@ -91,7 +91,7 @@ static void take_answer(struct qmgr *q, struct spool_command *c)
 
 static void take_called_back(struct qmgr *q, struct spool_unpark *note)
 {
-	if (note->site == SITE_NUMBER_NAMES)
+	if (note->site == SPOOL_SITE_NAMES)
 		names_away_called_back(note);
 	else
 		site_called_back(&q->db, note);

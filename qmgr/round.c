@@ -26,7 +26,7 @@ enum { REPORTS_STORING_MAX = 100 };
 static uint16_t number_of_wait(const struct message *m, bool names)
 {
 	if (names)
-		return SITE_NUMBER_NAMES;
+		return SPOOL_SITE_NAMES;
 	return m->site ? m->site->parked.number : 0;
 }
 

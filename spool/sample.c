@@ -125,14 +125,14 @@ static bool is_candidate(const struct spool *s, const struct sample *of,
 
 /* --- which are read */
 
-/* Where it goes, as far as the index knows: its site, or else the first of its domains. */
+/* Where it goes, as far as the index knows: its site, if it has one, or else the first of its domains. */
 static uint64_t group_key(const struct spool *s, const struct sample *of, const struct stub *stub)
 {
 	struct domain_count one, *to = &one;
 	uint64_t key = (uint64_t)stub->state << 56;
 	if (!of->apart)
 		return key;
-	if (stub->state == STUB_DEFERRED && stub->site)
+	if (stub->state == STUB_DEFERRED && stub->site && stub->site != SPOOL_SITE_NAMES)
 		return key | (uint64_t)1 << 48 | stub->site;
 	return domains_rcpts(&s->domains, stub, &to) > 0 ? key | to[0].domain : key;
 }

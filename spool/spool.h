@@ -155,7 +155,10 @@ struct spool_release {
 	bool parked;   /* it waits for that site: see SPOOL_UNPARK */
 };
 
-enum { SPOOL_SITE_MAX = (1 << 13) - 1 };
+enum {
+	SPOOL_SITE_NAMES = 1, /* of no site: what waits for the DNS, wherever it goes */
+	SPOOL_SITE_MAX = (1 << 13) - 1
+};
 
 /* A destination that could not be tried takes mail again: of the messages that are parked for it
  * make due up to `most`, oldest first. The same object comes back to qmgr with what is left. With

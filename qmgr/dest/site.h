@@ -61,9 +61,6 @@ struct source_bar {
 	int64_t wait_ms; /* how long that is, twice as long each time; 0: something was taken since */
 };
 
-/* The number under which the spool has mail that waits for no site, but for its name to be found. */
-enum { SITE_NUMBER_NAMES = 1 };
-
 /* Mail that went back to the queue because of it: see SPOOL_UNPARK. */
 struct site_parked {
 	uint16_t number;   /* of the site; 0: no mail waits for it there */

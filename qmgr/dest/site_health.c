@@ -309,7 +309,7 @@ void site_number(struct site *s)
 	struct destdb *db = s->db;
 	for (unsigned n = 1; s->parked.number == 0 && n <= SPOOL_SITE_MAX; n++) {
 		db->last_site = db->last_site % SPOOL_SITE_MAX + 1;
-		if (db->last_site == SITE_NUMBER_NAMES || db->numbered[db->last_site])
+		if (db->last_site == SPOOL_SITE_NAMES || db->numbered[db->last_site])
 			continue;
 		db->numbered[db->last_site] = s;
 		s->parked.number = (uint16_t)db->last_site;

@@ -52,7 +52,7 @@ static int called_back(void)
 	int n = 0;
 	for (int i = 0; i < told.n; i++) {
 		struct spool_unpark *u = (struct spool_unpark *)told.note[i];
-		if (u->note.type != SPOOL_UNPARK || u->site != SITE_NUMBER_NAMES)
+		if (u->note.type != SPOOL_UNPARK || u->site != SPOOL_SITE_NAMES)
 			continue;
 		assert_int_equal(u->most, UINT32_MAX);
 		n++;
@@ -77,7 +77,7 @@ static void what_only_the_dns_has_put_off_is_parked_for_it(void **state)
 	begin("");
 	fails("a.test");
 	struct spool_release *r = next_told(SPOOL_RELEASE);
-	assert_int_equal(r->site, SITE_NUMBER_NAMES);
+	assert_int_equal(r->site, SPOOL_SITE_NAMES);
 	assert_true(r->parked);
 	assert_in_range(r->envelope->due_ms - clock_wall_ms(), 4500, 5500);
 	forget(r);

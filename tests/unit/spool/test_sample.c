@@ -148,6 +148,30 @@ static void the_mail_of_a_site_is_found_by_its_number(void **state)
 	sample_free(&s);
 }
 
+/* Six domains have not much in common. */
+static void what_waits_for_names_is_apart_by_where_it_goes(void **state)
+{
+	(void)state;
+	harness_credit(&h, 6);
+	for (int i = 0; i < 6; i++) {
+		char to[40];
+		snprintf(to, sizeof to, "x@d%d.test", i);
+		store("s@a.test", to);
+	}
+	for (int i = 0; i < 6; i++) {
+		struct envelope *e = harness_take(&h);
+		e->due_ms = clock_wall_ms() + LATER_MS;
+		harness_park(&h, e, SPOOL_SITE_NAMES);
+	}
+	struct sample *s = sample_new();
+	s->apart = true;
+	s->first = s->dense = 1;
+	s->most = 100;
+	ask(s);
+	assert_int_equal(s->n, 6);
+	sample_free(&s);
+}
+
 static void long_envelopes_end_it_sooner(void **state)
 {
 	(void)state;
@@ -181,6 +205,7 @@ int main(void)
 		HARNESS_TEST(what_does_not_fit_is_not_read),
 		HARNESS_TEST(mail_for_a_domain_is_found_in_every_spelling),
 		HARNESS_TEST(the_mail_of_a_site_is_found_by_its_number),
+		HARNESS_TEST(what_waits_for_names_is_apart_by_where_it_goes),
 		HARNESS_TEST(long_envelopes_end_it_sooner),
 		HARNESS_TEST(an_empty_queue_has_nothing),
 	};
