@@ -111,9 +111,10 @@ class Exim:
         return self
 
     def close(self):
-        """Stop the daemon and its children, which are in its group."""
+        """Stop the daemon, and deliveries of its group that outlive it: they would make the folder again to log in it."""
         if self.process:
             self.process.stop()
+            self.process.end_group()
 
     def log(self):
         """Return the main log so far."""

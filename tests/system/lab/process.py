@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: ISC
 """One process of the lab: started in a group of its own, stopped by its id."""
 
+import contextlib
 import os
 import signal
 import subprocess
+
+from .net import wait_until
 
 SANITIZER_REPORTS = (
     "ERROR: AddressSanitizer",
@@ -60,6 +63,20 @@ class Process:
         except subprocess.TimeoutExpired:
             self.signal(signal.SIGKILL)
             return self.wait(timeout)
+
+    def end_group(self):
+        """Kill what is left of the group after stop(), and return when nothing of it runs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        wait_until(lambda: not any(self._runs(entry) for entry in os.listdir("/proc") if entry.isdigit()), 60, "the group to end")
+
+    def _runs(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
+                state, _, group = stream.read().rpartition(") ")[2].split()[:3]
+        except OSError:
+            return False  # ended since
+        return int(group) == self.pid and state not in "ZX"
 
     def output_text(self):
         """Return what the process has written so far."""
