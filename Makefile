@@ -257,9 +257,10 @@ $(B)/tests/bench/%: tests/bench/%.c $(LINK)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
 
 bench: deps
-	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR) $(DELAY_LINE) $(NULL_MILTER)
 	@tests/peers
 	@tests/bench/run
+
+measured: all $(BENCH) $(GENERATOR) $(DELAY_LINE) $(NULL_MILTER)
 
 # Files that hold the place of the program, or of the configuration, are made to hold ours.
 PLACES = sed -e 's|/usr/local/sbin|$(PREFIX)/sbin|g' -e 's|/etc/sluice|$(SYSCONFDIR)/sluice|g'
@@ -299,5 +300,5 @@ install: $(BIN)
 clean:
 	rm -rf build/pycache build/plain build/address build/thread build/fuzz build/arm64 build/*-alone sluice
 
-.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on mutations steady bench install deb check-deb check-arm64 image
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on mutations steady bench measured install deb check-deb check-arm64 image
 .SECONDARY:
