@@ -354,6 +354,7 @@ static void enter_site(struct nexthop *n)
 	free(name);
 	source_join(site, n->source);
 	site_set_hosts(site, hosts, count);
+	site_pace_meet(site);
 	site->refs++;
 	leave_site(n);
 	n->way.queue = &site->queue;

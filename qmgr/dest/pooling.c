@@ -145,6 +145,15 @@ void pooling_tell(struct destdb *db, struct host *h)
 		tell_changes(db, h);
 }
 
+int64_t pooling_heard_age_ms(const struct destdb *db, const struct host *h, enum fact_which which)
+{
+	const struct fact *f = h->pooling.fact;
+	if (!f || !f->part[which].node || strcmp(f->part[which].node, own_name(db)) == 0)
+		return -1;
+	int64_t age_ms = date_ms() - f->part[which].stamp;
+	return age_ms > 0 ? age_ms : 0;
+}
+
 /* Nobody has heard what was seen by a clock that was ahead: it is older than all that is heard. */
 static void distrust_stamps(struct fact *f)
 {

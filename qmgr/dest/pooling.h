@@ -48,6 +48,9 @@ void pooling_fini(struct host *);
 unsigned pooling_merge(struct host *, const struct fact *);
 /* A part that is newer is taken: a bit for each, 1 << enum fact_which. */
 
+int64_t pooling_heard_age_ms(const struct destdb *, const struct host *, enum fact_which);
+/* Since another node saw what is known of this part; -1: it is what this one saw, or nothing is known. */
+
 void pooling_agree(struct host *, enum fact_which); /* as this part is now the others know it */
 
 /* pooling_heard.c */

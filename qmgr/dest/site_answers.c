@@ -179,19 +179,34 @@ void site_pace_unanswered(struct conn *c)
 }
 
 /* Who has a pace of its own knows better. */
+static void adopt_pace(struct site *s, const struct host *h, int64_t refused_ms)
+{
+	if (s->pacing->learnt.state != LEARNT_PACE_FREE || site_has_other(s, h))
+		return;
+	site_pace_recall(s, h->pace.rate, h->pace.since_ms, refused_ms, verdict_ref(h->pace.why));
+	if (s->pacing->learnt.state == LEARNT_PACE_FREE)
+		return;
+	site_pace_log(s);
+	site_pace_touch(s);
+}
+
 static void hear_of_pace(struct site *s, const struct host *h)
 {
-	int64_t now_ms = clock_wall_ms();
-	if (s->pacing->learnt.state == LEARNT_PACE_FREE && h->pace.rate > 0 &&
-	    !site_has_other(s, h)) {
-		site_pace_recall(s, h->pace.rate, h->pace.since_ms, now_ms,
-				 verdict_ref(h->pace.why));
-		site_pace_log(s);
-		site_pace_touch(s);
-	} else if (s->pacing->learnt.state != LEARNT_PACE_FREE && h->pace.rate <= 0) {
+	if (h->pace.rate > 0)
+		adopt_pace(s, h, clock_wall_ms());
+	else if (s->pacing->learnt.state != LEARNT_PACE_FREE)
 		site_pace_forget(s);
-	}
 	site_touch(s);
+}
+
+void site_pace_meet(struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++) {
+		const struct host *h = s->hosts[i].host;
+		int64_t age_ms = pooling_heard_age_ms(s->db, h, FACT_PACE);
+		if (age_ms >= 0 && h->pace.rate > 0)
+			adopt_pace(s, h, clock_wall_ms() - age_ms);
+	}
 }
 
 void site_pace_heard(struct host *h)

@@ -12,8 +12,10 @@ import urllib.request
 
 import pytest
 
+from lab.bucket import Bucket
 from lab.config import Config
 from lab.delay import DelayProxy
+from lab.load import Load
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.orders import order as order_of_test
 from lab.orders import with_orders
@@ -96,6 +98,26 @@ def test_who_serves_a_host_does_not_believe_that_it_is_out(lab, redis):
     alpha.send(recipients=["again@dest.test"])
     sink.wait_messages(2)
     assert not alpha.events("host", state="out")
+
+
+def test_a_pace_that_one_was_told_is_kept_by_all(lab, redis):
+    """Those for whom the host is new, too: what they know of it they have heard."""
+    port = free_port()
+    server = Bucket(port, at="end", words="421 4.7.28 rate limited, try again later", rate=2, room=10)
+    lab.callback(server.close)
+    server.begin()
+    alpha, beta, gamma = nodes_of(lab, redis, port)
+    beta.send()
+    beta.wait_event("sent")
+    Load(alpha.port, 60, sessions=10).finish()
+    alpha.wait_event("pace", state="paced")
+    assert "rate limited" in beta.wait_event("pace", state="paced")["reply"]
+    site = beta.events("sent")[0]["site"]
+    gamma.send()
+    assert gamma.wait_event("pace")["reason"] == "refused"  # what was heard; by its own first refusal it would ask: nothing is taken
+    order(alpha, "dest", "reset", site, "--cluster")
+    for relay in (alpha, beta, gamma):
+        relay.wait_event("pace", state="free", reason="forgotten")
 
 
 def order(relay, *words):

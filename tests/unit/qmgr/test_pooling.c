@@ -3,6 +3,7 @@
 
 #include "base/fact.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/site_pace.h"
 
 static struct box pooled; /* to the cluster */
 
@@ -326,6 +327,38 @@ static void nonsense_changes_nothing(void **state)
 	assert_int_equal(opened_to("mx.test"), 1);
 }
 
+static double pace(void)
+{
+	return site_pace_rate(site_named("mx.test"));
+}
+
+static void hear_pace(int64_t ago_ms)
+{
+	hear(FACT_PACE, ago_ms, "\tpace=4500\tsince=1\tcode=421\tdsn=4.7.28\twhy=slow down");
+}
+
+static void a_pace_of_another_node_is_kept_from_the_first_message_on(void **state)
+{
+	(void)state;
+	hear_up(2);
+	hear_pace(1);
+	mail_for_one_host(1);
+	assert_true(pace() > 4.4 && pace() < 4.6);
+	hear(FACT_PACE, 0, "\tpace=0");
+	assert_true(pace() <= 0);
+}
+
+static void what_another_node_was_told_a_day_ago_is_over(void **state)
+{
+	(void)state;
+	hear_up(2);
+	hear_pace(25 * (int64_t)3600000);
+	mail_for_one_host(1);
+	assert_true(pace() <= 0);
+	hear_pace(1);
+	assert_true(pace() > 4.4);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -344,6 +377,8 @@ int main(void)
 		TEST(what_it_has_seen_itself_is_told_when_it_is_wanted),
 		TEST(speed_is_told_when_it_has_changed_by_half_but_not_at_once),
 		TEST(nonsense_changes_nothing),
+		TEST(a_pace_of_another_node_is_kept_from_the_first_message_on),
+		TEST(what_another_node_was_told_a_day_ago_is_over),
 	};
 	return RUN(tests);
 }

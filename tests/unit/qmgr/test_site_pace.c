@@ -5,6 +5,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/suspend.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };
 
@@ -539,6 +540,49 @@ static void a_pace_outlives_its_site_and_the_process(void **state)
 	buf_fini(&text);
 }
 
+/* Of a message that was told to slow down, and is taken when it asks again. */
+static void learn_a_pace(void)
+{
+	begin_paced();
+	pass_about(SECOND);
+	done(given_at(0), VERDICT_SENT);
+	assert_true(site_pace_rate(the_site()) > 0);
+	assert_true(the_host()->pace.rate > 0);
+}
+
+static void a_day_without_a_refusal_ends_a_pace(void **state)
+{
+	(void)state;
+	learn_a_pace();
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE, 0);
+	while (given.n > 0)
+		done(given_at(0), VERDICT_SENT);
+	pass_time(23 * HOUR);
+	assert_true(site_pace_rate(the_site()) > 0);
+	pass_time(HOUR);
+	assert_true(site_pace_rate(the_site()) <= 0);
+	assert_true(the_host()->pace.rate <= 0); /* nor is it told to another site or node */
+	assert_true(suspend_end(&q->db, "mx.test"));
+}
+
+static void also_of_a_site_that_no_mail_is_for(void **state)
+{
+	(void)state;
+	struct buf text;
+	learn_a_pace();
+	for (int i = 0; i < 100 && told.n < 20; i++) {
+		while (given.n > 0)
+			done(given_at(0), VERDICT_SENT);
+		pass_time(SECOND);
+	}
+	assert_int_equal(told.n, 20);
+	pass_time(25 * HOUR);
+	buf_init(&text);
+	destdb_write(&q->db, &text);
+	assert_null(strstr(buf_cstr(&text), "pace="));
+	buf_fini(&text);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -566,6 +610,8 @@ int main(void)
 		TEST(one_message_a_connection_may_be_all_that_is_let_through),
 		TEST(who_refuses_all_at_once_takes_no_more_for_now),
 		TEST(a_pace_outlives_its_site_and_the_process),
+		TEST(a_day_without_a_refusal_ends_a_pace),
+		TEST(also_of_a_site_that_no_mail_is_for),
 	};
 	return RUN(tests);
 }
