@@ -30,7 +30,7 @@
  *	http/             /metrics, /api/ and the status page: see http.h. On control
  *	relay/            sluice serve: the parts in the order in which they start and stop (server),
  *	                  what is changed meanwhile (server_reload), how it ends (ending), the successor
- *	                  (handover), what it replies (requests).
+ *	                  (handover), which is tried first (trial), what it replies (requests).
  *	                  On all above
  *	logs/             the log read again: log_pass is its front page. On text
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does

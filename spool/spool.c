@@ -37,6 +37,15 @@ int64_t spool_turn_began_ms(const struct spool *s)
 	return atomic_load(&s->turn_began_ms);
 }
 
+static bool format_is_known(int top, const char *folder, struct buf *why)
+{
+	int version, fd = disk_open(top, "format", O_RDONLY);
+	bool known = fd < 0 || layout_format(fd, folder, &version, why);
+	if (fd >= 0)
+		disk_close(fd);
+	return known;
+}
+
 bool spool_would_open(const char *folder, struct buf *why)
 {
 	int top = disk_open_top(folder);
@@ -47,9 +56,10 @@ bool spool_would_open(const char *folder, struct buf *why)
 		buf_printf(why, "%s/lock: %s", folder, strerror(errno));
 	else
 		disk_close(lock);
+	bool opens = lock >= 0 && format_is_known(top, folder, why);
 	if (top >= 0)
 		disk_close(top);
-	return lock >= 0;
+	return opens;
 }
 
 bool spool_is_taken(const char *folder)

@@ -324,8 +324,8 @@ void spool_drain(struct spool *);
 /* Deferred messages stay, due or not, to the end of the program. Any thread. */
 
 bool spool_would_open(const char *folder, struct buf *why);
-/* Whoever starts with this folder can write to it: it is not on a disk that became read-only, nor another user's by now. Any
- * thread. */
+/* Whoever starts with this folder can write to it, and knows its format: it is not on a disk that became read-only, nor another
+ * user's by now. Any thread. */
 
 bool spool_is_taken(const char *folder); /* another process has it now. Any thread. */
 

@@ -178,10 +178,15 @@
 	SYSCALLS_WAITING(CALL)                                                                     \
 	SYSCALLS_PROCESS(CALL, WHERE, WHERE2)
 
-/* To start the program anew, and what its start needs: libraries, our addresses; tables in CDB. */
+/* To start the program anew, to try it before in a process of its own, and what its start needs: libraries, our addresses; tables in CDB. */
 #define SYSCALLS_OF_MAIN(CALL, WHERE, WHERE2)                                                      \
 	CALL(memfd_create)                                                                         \
+	CALL(alarm)                                                                                \
 	CALL(execve)                                                                               \
+	CALL(setitimer)                                                                            \
+	CALL(vfork)                                                                                \
+	CALL(wait4)                                                                                \
+	WHERE(clone, 0, UINT32_MAX, CLONE_VM | CLONE_VFORK | SIGCHLD)                              \
 	WHERE(mmap, 2, PROT_EXEC, PROT_EXEC)                                                       \
 	WHERE(mprotect, 2, PROT_EXEC, PROT_EXEC)                                                   \
 	WHERE(prctl, 0, UINT32_MAX, PR_SET_DUMPABLE)                                               \
@@ -199,8 +204,7 @@
 	CALL(pipe)                                                                                 \
 	CALL(prctl)                                                                                \
 	CALL(ptrace)                                                                               \
-	CALL(tgkill)                                                                               \
-	CALL(wait4)
+	CALL(tgkill)
 #else
 #define SYSCALLS_OF_SANITIZER(CALL)
 #endif

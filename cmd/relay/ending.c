@@ -13,7 +13,9 @@
 #include "replica/membership.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <systemd/sd-daemon.h>
 
 enum {
@@ -96,29 +98,15 @@ static void look_at_work(struct server *s)
 		look_again(s, DRAIN_LOOK_MS);
 }
 
-static void look_on(void *owner)
-{
-	struct server *s = owner;
-	if (s->ending.state == ENDING_DRAIN)
-		look_at_work(s);
-	else
-		look_at_farewells(s);
-}
-
-void ending_init(struct server *s)
-{
-	timer_init(&s->ending.look, look_on, s);
-}
-
-void ending_fini(struct server *s)
-{
-	timer_stop(&s->loop->timers, &s->ending.look);
-}
-
 static void waiter_gone(struct request *r)
 {
 	struct server *s = r->job;
 	s->ending.waiter = NULL;
+}
+
+static bool is_restarting(const struct ending *e)
+{
+	return e->restart || e->trial.pid;
 }
 
 static void let_wait(struct server *s, struct request *waiter)
@@ -146,32 +134,44 @@ static void close_relay(struct server *s)
 	qmgr_rest(s->qmgr);
 	e->state = ENDING_CLOSED;
 	e->closed_ms = clock_steady_ms();
-	answer_waiter(e, STATUS_DONE);
+	if (!e->restart)
+		answer_waiter(e, STATUS_DONE);
 	/* Not at once: the order may have come by the control socket, which is to be answered. */
 	look_again(s, LOOK_MS);
 }
 
 void ending_await_restart(struct server *s, struct request *waiter)
 {
-	assert(s->ending.restart && !s->ending.waiter);
+	assert(is_restarting(&s->ending) && !s->ending.waiter);
 	let_wait(s, waiter);
 }
+
+static const char replaced_text[] =
+	"the program was replaced after it had been tried: the one that ran until now goes on; "
+	"restart it again";
 
 void ending_answer_restart(struct server *s, bool comes)
 {
 	struct ending *e = &s->ending;
-	if (e->waiter && !comes)
-		control_complain(e->waiter,
-				 "sluice: the restart is called off, since the relay was "
-				 "told to stop meanwhile\n");
-	answer_waiter(e, comes ? STATUS_DONE : STATUS_REFUSED);
+	bool replaced = comes && !handover_is_what_was_tried();
+	if (replaced)
+		log_event(LOG_LEVEL_ERROR, "restart", "result", "refused", "reason", replaced_text,
+			  NULL);
+	if (e->waiter && (replaced || !comes))
+		control_complain(e->waiter, "sluice: %s\n",
+				 replaced ? replaced_text
+					  : "the restart is called off, since the relay was "
+					    "told to stop meanwhile");
+	answer_waiter(e, comes && !replaced ? STATUS_DONE : STATUS_REFUSED);
 }
 
 /* Whoever stops the relay on its way to its successor means that one too. */
 static void call_off_restart(struct server *s)
 {
+	if (s->ending.restart)
+		smtpd_close_sockets(s->smtpd);
 	s->ending.restart = false;
-	smtpd_close_sockets(s->smtpd);
+	trial_forget(&s->ending.trial);
 	log_event(LOG_LEVEL_INFO, "restart", "result", "called off", "reason",
 		  "the relay is to stop", NULL);
 	log_flush();
@@ -186,16 +186,17 @@ void ending_now(struct server *s)
 		return;
 	}
 	sd_notify(0, "STOPPING=1");
-	if (e->restart)
+	bool closed = e->restart;
+	if (is_restarting(e))
 		call_off_restart(s);
-	else
+	if (!closed)
 		close_relay(s);
 }
 
 void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
 {
 	struct ending *e = &s->ending;
-	if (e->restart) {
+	if (is_restarting(e)) {
 		control_complain(waiter,
 				 "sluice: the relay is restarting; ask again when it is back\n");
 		control_finish(waiter, STATUS_UNREACHABLE);
@@ -244,21 +245,98 @@ static bool start_allowed(const char *file, struct buf *says)
 
 /* Faults that would keep the successor from starting must be found while we still serve: so the new
  * settings are put in force here first, and new addresses opened with the rights that we have. */
-bool ending_restart(struct server *s, struct buf *says)
+static bool restart_allowed(struct server *s, struct buf *says)
 {
-	if (s->ending.state != ENDING_NONE) {
+	const struct ending *e = &s->ending;
+	if (e->state != ENDING_NONE || e->trial.pid) {
 		buf_printf(says, "sluice: the relay is %s\n",
-			   s->ending.restart ? "restarting" : "stopping");
+			   is_restarting(e) ? "restarting" : "stopping");
 		return false;
 	}
-	if (!server_reload(s, says))
-		return false;
-	if (!start_allowed(s->conf->file, says))
+	if (!server_reload(s, says) || !start_allowed(s->conf->file, says))
 		return false;
 	buf_clear(says); /* what waits for the next start waits no longer */
+	return true;
+}
+
+static void begin_restart(struct server *s)
+{
 	s->ending.restart = true;
 	sd_notify(0, "RELOADING=1\nSTATUS=restarting");
 	log_event(LOG_LEVEL_INFO, "restart", NULL);
 	close_relay(s);
+}
+
+static void refuse_restart(struct ending *e, const char *why)
+{
+	struct request *r = e->waiter;
+	log_event(LOG_LEVEL_ERROR, "restart", "result", "refused", "reason", why, NULL);
+	log_flush();
+	e->waiter = NULL;
+	if (!r)
+		return;
+	r->gone = NULL;
+	control_complain(r, "sluice: %s", why);
+	control_finish(r, STATUS_REFUSED);
+}
+
+static void look_at_trial(struct server *s)
+{
+	struct ending *e = &s->ending;
+	struct buf says = {0};
+	if (!trial_over(&e->trial)) {
+		look_again(s, LOOK_MS);
+		return;
+	}
+	bool passed = handover_passed(&e->trial, &says);
+	trial_forget(&e->trial);
+	if (passed)
+		begin_restart(s);
+	else
+		refuse_restart(e, buf_cstr(&says));
+	buf_fini(&says);
+}
+
+bool ending_restart(struct server *s, struct buf *says)
+{
+	if (!restart_allowed(s, says))
+		return false;
+	begin_restart(s);
 	return true;
+}
+
+bool ending_try_restart(struct server *s, struct buf *says)
+{
+	if (!restart_allowed(s, says))
+		return false;
+	if (handover_try(&s->ending.trial)) {
+		look_again(s, LOOK_MS);
+		return true;
+	}
+	log_event(LOG_LEVEL_WARNING, "restart", "result", "not tried before", "reason",
+		  strerror(errno), NULL);
+	begin_restart(s);
+	return true;
+}
+
+static void look_on(void *owner)
+{
+	struct server *s = owner;
+	if (s->ending.trial.pid)
+		look_at_trial(s);
+	else if (s->ending.state == ENDING_DRAIN)
+		look_at_work(s);
+	else
+		look_at_farewells(s);
+}
+
+void ending_init(struct server *s)
+{
+	timer_init(&s->ending.look, look_on, s);
+}
+
+void ending_fini(struct server *s)
+{
+	trial_forget(&s->ending.trial);
+	timer_stop(&s->loop->timers, &s->ending.look);
 }

@@ -7,6 +7,7 @@
  *	ending_restart()  the configuration is read as at a reload; the listening sockets are kept,
  *			  and after all else has ended the program is started again with them, unless
  *			  ending_now() is called meanwhile
+ *	ending_try_restart()  the same, when the program that would be started has been tried (trial.h)
  *
  * OWNERSHIP  Embedded in struct server.
  * STATES     serving, draining, closed; each may be passed over, none comes again.
@@ -18,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/timer.h"
+#include "cmd/relay/trial.h"
 
 #include <stdbool.h>
 
@@ -27,9 +29,10 @@ struct request;
 struct ending {
 	enum { ENDING_NONE, ENDING_DRAIN, ENDING_CLOSED } state;
 	bool restart;
-	bool parting; /* smtpc_part() was called */
-	bool hurries; /* asked to end a second time */
-	bool failed;  /* ends though nobody wants it to, for it can not begin anew */
+	bool parting;	    /* smtpc_part() was called */
+	bool hurries;	    /* asked to end a second time */
+	bool failed;	    /* ends though nobody wants it to, for it can not begin anew */
+	struct trial trial; /* while serving: of the program that is to be started */
 	struct timer look;
 	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
 	int64_t told_ms;
@@ -45,6 +48,7 @@ void ending_drain(struct server *, int64_t most_ms, struct request *waiter);
 /* most_ms 0: however long it takes. waiter: is answered, at the end of the drain or at once. */
 
 bool ending_restart(struct server *, struct buf *says);
+bool ending_try_restart(struct server *, struct buf *says);
 
 void ending_await_restart(struct server *, struct request *waiter);
 /* After that: he is answered once it is known whether the restart comes about. */

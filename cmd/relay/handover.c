@@ -10,14 +10,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-static char program[OWN_PROGRAM];
+static const char named[] = "SLUICE_PROGRAM", itself[] = "/proc/self/exe";
+static const char unasked[] = "usage: sluice serve";
 
-void handover_prepare(void)
+enum { TRY_SECONDS = 60 }; /* long tables take a while to read */
+
+static char program[OWN_PROGRAM];
+static char **words;	  /* for execv() */
+static struct stat tried; /* as its file was then */
+static const struct stat none;
+
+/* The kernel calls a process by the last part of the path that was executed. */
+static void take_back_name(const char *name)
 {
-	own_program_named(program);
+	const char *slash = strrchr(name, '/');
+	snprintf(program, sizeof program, "%s", name);
+	prctl(PR_SET_NAME, slash ? slash + 1 : name);
+	unsetenv(named);
+}
+
+static char **words_of(char **argv, const char *last)
+{
+	int argc = 0;
+	while (argv[argc])
+		argc++;
+	char **all = mem_zalloc(((size_t)argc + 3) * sizeof *all);
+	all[0] = program;
+	memcpy(all + 1, argv, (size_t)argc * sizeof *all);
+	all[argc + 1] = (char *)last;
+	return all;
+}
+
+void handover_prepare(char **argv)
+{
+	const char *name = getenv(named);
+	if (name)
+		take_back_name(name);
+	else
+		own_program_named(program);
+	words = words_of(argv, NULL);
 }
 
 bool handover_possible(struct buf *says)
@@ -48,21 +84,64 @@ static void set_number(const char *name, int value)
 	setenv(name, text, 1);
 }
 
-void handover_exec(const int *fd, int n, char **argv)
+bool handover_try(struct trial *t)
 {
-	int argc = 0;
-	while (argv[argc])
-		argc++;
-	char **words = mem_zalloc(((size_t)argc + 2) * sizeof *words);
-	words[0] = program;
-	memcpy(words + 1, argv, (size_t)argc * sizeof *words);
+	char **try = words_of(words + 1, "--try");
+	if (stat(program, &tried) != 0)
+		tried = none;
+	bool begun = trial_begin(t, program, try, TRY_SECONDS);
+	int error = errno;
+	free(try);
+	if (!begun)
+		tried = none;
+	errno = error;
+	return begun;
+}
+
+bool handover_passed(struct trial *t, struct buf *says)
+{
+	struct buf why = {0};
+	bool passed = trial_passed(t, unasked, &why);
+	if (!passed)
+		buf_printf(says, "%s: would not start: %s", program, buf_cstr(&why));
+	if (!passed)
+		tried = none;
+	buf_fini(&why);
+	return passed;
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+bool handover_is_what_was_tried(void)
+{
+	struct stat now;
+	return tried.st_ino == 0 || (stat(program, &now) == 0 && is_same_file(&now, &tried));
+}
+
+/* The program of this process, wherever its name leads to by now. */
+static void execute_itself(void)
+{
+	setenv(named, program, 1);
+	execv(itself, words);
+}
+
+void handover_exec(const int *fd, int n)
+{
 	if (place_descriptors(fd, n)) {
 		set_number("LISTEN_PID", (int)getpid());
 		set_number("LISTEN_FDS", n);
 		unsetenv("LISTEN_FDNAMES");
 		sandbox_hand_over();
-		execv(program, words);
+		if (handover_is_what_was_tried())
+			execv(program, words);
+		fprintf(stderr, "sluice: %s: not executed: %s; what ran before goes on\n", program,
+			handover_is_what_was_tried() ? strerror(errno)
+						     : "replaced since it was tried");
+		execute_itself();
 	}
 	fprintf(stderr, "sluice: %s: %s\n", program, strerror(errno));
-	free(words);
 }

@@ -59,7 +59,7 @@ static void handle_restart(struct server *s, struct request *r)
 {
 	struct buf says;
 	buf_init(&says);
-	bool done = ending_restart(s, &says);
+	bool done = ending_try_restart(s, &says);
 	if (buf_len(&says) > 0)
 		control_complain(r, "%s", buf_cstr(&says));
 	buf_fini(&says);

@@ -19,12 +19,19 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-	"usage: sluice serve [-c FILE]\n"
+	"usage: sluice serve [-c FILE] [--try]\n"
 	"Run the relay in the foreground. It accepts mail once it has logged \"ready\".\n"
 	"SIGTERM and SIGINT stop it; SIGHUP works like sluice reload, and SIGUSR2 like\n"
-	"sluice restart.\n";
+	"sluice restart.\n"
+	"  --try  only say, by the exit status, whether it would start: a relay that runs is\n"
+	"         left alone, and its restart asks the new program so\n";
 
-static const struct option longs[] = {OPTIONS_COMMON};
+enum { OPTION_TRY = OPTION_OWN };
+
+static const struct option longs[] = {
+	{"try", no_argument, NULL, OPTION_TRY},
+	OPTIONS_COMMON,
+};
 
 /* Of the queue and the threads that there is one of; of the two kinds of workers. */
 enum { START_DESCRIPTORS = 64, START_DESCRIPTORS_WORKER = 8 };
@@ -56,7 +63,7 @@ static void on_restart(struct ev_loop *ev, ev_signal *w, int revents)
 	(void)revents;
 	struct buf says;
 	buf_init(&says);
-	ending_restart(w->data, &says);
+	ending_try_restart(w->data, &says);
 	buf_fini(&says);
 }
 
@@ -96,7 +103,7 @@ static void unwatch_signals(struct server *s, struct signals *w)
 	ev_signal_stop(s->loop->ev, &w->restart);
 }
 
-static int run_server(struct conf *conf, char **argv)
+static int run_server(struct conf *conf)
 {
 	struct buf error;
 	struct signals signals;
@@ -129,7 +136,7 @@ static int run_server(struct conf *conf, char **argv)
 	server_free(&s);
 	restart = restart && !is_to_end();
 	if (restart)
-		handover_exec(sockets, n, argv);
+		handover_exec(sockets, n);
 	free(sockets);
 	return restart || failed ? STATUS_REFUSED : STATUS_DONE;
 }
@@ -149,10 +156,28 @@ static bool enough_descriptors(const struct conf *conf)
 	return false;
 }
 
+/* As far as can be told while another relay has the queue and the ports. */
+static int try_to_start(const struct conf *conf)
+{
+	struct buf why = {0};
+	struct privileges p;
+	bool good = enough_descriptors(conf) && privileges_find(&p, conf->user, &why) &&
+		    membership_would_start(conf, &why) && spool_would_open(conf->spool, &why);
+	privileges_fini(&p);
+	if (buf_len(&why) > 0)
+		fprintf(stderr, "sluice: %s\n", buf_cstr(&why));
+	buf_fini(&why);
+	return good ? STATUS_DONE : STATUS_REFUSED;
+}
+
 int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
-	options_only(&o, argc, argv);
+	bool try = false;
+	while (options_next(&o, argc, argv) != -1)
+		try = true;
+	if (optind < argc)
+		options_wrong(&o, "serve takes no argument %s", argv[optind]);
 	mask_signals(SIG_BLOCK, orders); /* long tables take a while to read */
 	sandbox_hide_memory();
 	tls_keys_prepare();
@@ -162,10 +187,12 @@ int cmd_serve(int argc, char **argv)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file as large as ulimit -f allows: its write says EFBIG */
-	handover_prepare();
+	handover_prepare(argv);
 	umask(027);
 	privileges_raise_limits();
-	int status = enough_descriptors(conf) ? run_server(conf, argv) : STATUS_REFUSED;
+	int status = try			? try_to_start(conf)
+		     : enough_descriptors(conf) ? run_server(conf)
+						: STATUS_REFUSED;
 	conf_unref(conf);
 	return status;
 }

@@ -59,6 +59,16 @@ static long fork_process(void)
 	return child;
 }
 
+static long run_beside(void)
+{
+	pid_t child = vfork();
+	if (child == 0)
+		_exit(0);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	return child;
+}
+
 static long packet_socket(void)
 {
 	return socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -109,6 +119,7 @@ static const struct {
 	{"raw_socket", raw_socket},
 	{"netlink_socket", netlink_socket},
 	{"fork", fork_process},
+	{"run_beside", run_beside},
 	{"trace_parent", trace_parent},
 	{"signal_parent", signal_parent},
 	{"run_memory", run_memory},

@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import socket
 import subprocess
@@ -320,9 +321,9 @@ def test_a_fault_in_the_file_hides_no_relay_that_runs(lab, fault, first):
     assert relay.wait_ended() == 0
 
 
-def run_sluice(*words):
+def run_sluice(*words, program=None):
     """Run the program, with no relay of the lab."""
-    return subprocess.run([binary(), *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([program or binary(), *words], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_no_other_relay_is_asked_where_a_fault_hides_which(tmp_path):
@@ -432,6 +433,34 @@ def test_a_drain_during_a_restart_is_to_be_asked_for_again(lab):
         relay.wait_event("ready", count=2)
         relay.command("stop", "--drain")
     assert relay.wait_ended() == 0  # where the first came late, it was the successor's
+
+
+def test_a_program_that_was_replaced_since_it_was_tried_is_not_executed(lab, tmp_path, monkeypatch):
+    program, whole, ordered = tmp_path / "sluice", binary(), []
+    shutil.copy(whole, program)
+    monkeypatch.setenv("SLUICE_BIN", str(program))
+
+    def order(relay):
+        ordered.append(subprocess.Popen([whole, "restart", "-c", relay.config_path], stderr=subprocess.PIPE, text=True))
+
+    relay = restarting(lab, order)
+    program.rename(tmp_path / "away")
+    program.write_bytes(b"half of a program")
+    program.chmod(0o755)
+    relay.wait_event("ready", count=2)
+    _, said = ordered[0].communicate(timeout=60)
+    assert ordered[0].returncode == REFUSED and "replaced after it had been tried" in said
+    assert "replaced after" in relay.events("restart", result="refused")[0]["reason"]
+    assert pathlib.Path(f"/proc/{relay.process.pid}/comm").read_text() == "sluice\n"
+    relay.send()
+    # The name is still known, and what it leads to is tried.
+    done = run_sluice("restart", "-c", relay.config_path, program=whole)
+    assert done.returncode == REFUSED and f"{program}: would not start: Exec format error" in done.stderr
+    shutil.copy(whole, tmp_path / "new")
+    (tmp_path / "new").rename(program)
+    assert run_sluice("restart", "-c", relay.config_path).returncode == 0
+    assert os.readlink(f"/proc/{relay.process.pid}/exe") == str(program)
+    relay.send()
 
 
 def threads_of(pid):

@@ -19,7 +19,7 @@ from lab.orders import order, with_orders
 from lab.relay import REPOSITORY, binary
 from lab.sink import Rule
 
-REFUSED = 1
+REFUSED, UNREACHABLE = 1, 75
 SYS_LANDLOCK_CREATE_RULESET = 444
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -59,12 +59,13 @@ def test_nothing_gets_out(lab, breakout, tmp_path):
     relay = lab.relay(Config(settings={"sandbox": "required"}).route_all_to(sink.port))
     said = attempts(relay, outside)
     names = {name for thread, name in said if thread == "thread"}
-    assert {"open_shadow", "execute", "packet_socket", "trace_parent"} <= names and len(names) == 12
+    assert {"open_shadow", "execute", "packet_socket", "trace_parent"} <= names and len(names) == 13
     done = {key for key, result in said.items() if result == "done"}
-    # Main asks the kernel for our addresses, maps libraries when it starts anew, and in a build
-    # with a sanitizer has the leak detector's process.
+    # Main asks the kernel for our addresses, maps libraries when it starts anew, tries a program
+    # beside it, and in a build with a sanitizer has the leak detector's process.
     of_sanitizer = {("main", "fork"), ("main", "trace_parent")}
-    assert done - of_sanitizer == {("main", "netlink_socket"), ("main", "run_memory")}
+    assert done - of_sanitizer == {("main", "netlink_socket"), ("main", "run_beside"), ("main", "run_memory")}
+    assert said["thread", "run_beside"] == "refused ENOSYS"
     assert said["main", "execute"] == "refused EACCES" and said["thread", "execute"] == "refused ENOSYS"
     assert said["main", "open_shadow"] == said["thread", "open_shadow"] == "refused EACCES"
     assert not outside.exists()
@@ -315,8 +316,12 @@ def _installed(lab, tmp_path, monkeypatch, **settings):
     return lab.relay(Config(settings=settings)), link, *programs
 
 
+def _order(relay, program, *words):
+    return subprocess.run([program, *words, "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+
+
 def _restart(relay, program):
-    return subprocess.run([program, "restart", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
+    return _order(relay, program, "restart")
 
 
 def _relink(link, program):
@@ -343,6 +348,112 @@ def test_a_restart_without_a_program_is_refused(lab, tmp_path, monkeypatch):
     assert done.returncode == 1 and f"{link}: Permission denied" in done.stderr
     first.chmod(0o755)
     assert _restart(relay, second).returncode == 0
+    relay.send()
+
+
+def _half_of(program):
+    program.write_bytes(program.read_bytes()[:100000])
+
+
+def _empty(program):
+    program.write_bytes(b"")
+
+
+def _for_another_machine(program):
+    content = bytearray(program.read_bytes())
+    content[18:20] = b"\xf3\x00"  # e_machine: RISC-V
+    program.write_bytes(content)
+
+
+def _without_its_library(program):
+    library, source = program.with_name("libnone.so"), program.with_suffix(".c")
+    source.write_text("int none(void); int main(void) { return none(); }\n")
+    library.with_suffix(".c").write_text("int none(void) { return 0; }\n")
+    subprocess.run(["gcc", "-shared", "-o", library, library.with_suffix(".c")], check=True)
+    subprocess.run(["gcc", "-o", program, source, library], check=True)
+    library.unlink()
+
+
+def _compiled(program, text):
+    source = program.with_suffix(".c")
+    source.write_text(text)
+    subprocess.run(["gcc", "-o", program, source], check=True)
+
+
+def _that_crashes(program):
+    _compiled(program, "int main(void) { __builtin_trap(); }\n")
+
+
+def _that_knows_no_such_setting(program):
+    _compiled(program, '#include <stdio.h>\nint main(void) { fputs("sluice.conf:1: unknown setting\\n", stderr); return 1; }\n')
+
+
+BROKEN = {
+    _half_of: "would not start: ",
+    _empty: "would not start: Exec format error",
+    _for_another_machine: "would not start: Exec format error",
+    _without_its_library: "libnone.so: cannot open shared object file",
+    _that_crashes: "would not start: Illegal instruction",
+    _that_knows_no_such_setting: "would not start: sluice.conf:1: unknown setting",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__.strip("_"))
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_a_restart_into_a_program_that_can_not_run_is_refused(lab, tmp_path, monkeypatch, broken, sandbox):
+    relay, link, first, second = _installed(lab, tmp_path, monkeypatch, sandbox=sandbox)
+    away = first.with_name("away")
+    first.rename(away)
+    shutil.copy(second, first)
+    broken(first)
+    done = _restart(relay, second)
+    assert done.returncode == REFUSED and f"{link}: " in done.stderr and BROKEN[broken] in done.stderr, done.stderr
+    assert BROKEN[broken] in relay.wait_event("restart", result="refused")["reason"]
+    relay.send()
+    relay.signal(signal.SIGUSR2)
+    relay.wait_event("restart", result="refused", count=2)
+    away.rename(first)
+    assert _restart(relay, second).returncode == 0
+    relay.send()
+
+
+def _that_hangs(program):
+    _compiled(program, "#include <unistd.h>\nint main(void) { pid_t p = getppid(); while (getppid() == p) usleep(10000); }\n")
+
+
+def test_while_a_program_is_tried_the_relay_serves_and_can_be_stopped(lab, tmp_path, monkeypatch):
+    relay, _, first, second = _installed(lab, tmp_path, monkeypatch)
+    first.unlink()
+    _that_hangs(first)
+    ordered = subprocess.Popen([second, "restart", "-c", relay.config_path], stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: "restarting" in _restart(relay, second).stderr, 60, "the program to be tried")
+    relay.send()
+    assert _order(relay, second, "reload").returncode == 0
+    drain = _order(relay, second, "stop", "--drain")
+    assert drain.returncode == UNREACHABLE and "ask again" in drain.stderr
+    assert _order(relay, second, "stop").returncode == 0
+    assert relay.wait_ended() == 0
+    _, said = ordered.communicate(timeout=60)
+    assert ordered.returncode == REFUSED and "called off" in said
+
+
+def test_who_would_start_says_so_beside_a_relay_that_runs(lab):
+    relay = lab.relay()
+    assert relay.command("serve", "--try").returncode == 0
+    path = os.path.join(relay.spool, "format")
+    with open(path, encoding="ascii") as stream:
+        text = stream.read()
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write("sluice spool 99\n")
+    for words in (("serve", "--try"), ("restart",)):
+        said = relay.command(*words)
+        assert said.returncode == REFUSED and "this program knows" in said.stderr, said
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(text)
+    relay.config.settings["nonsense"] = "1"
+    relay.write_config()
+    said = relay.command("serve", "--try")
+    assert said.returncode == REFUSED and "nonsense" in said.stderr
     relay.send()
 
 
