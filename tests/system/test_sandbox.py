@@ -421,12 +421,22 @@ def _that_hangs(program):
     _compiled(program, "#include <unistd.h>\nint main(void) { pid_t p = getppid(); while (getppid() == p) usleep(10000); }\n")
 
 
+def _has_child(pid):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stat:
+            if int(stat.read().rpartition(")")[2].split()[1]) == pid:
+                return True
+    return False
+
+
 def test_while_a_program_is_tried_the_relay_serves_and_can_be_stopped(lab, tmp_path, monkeypatch):
     relay, _, first, second = _installed(lab, tmp_path, monkeypatch)
     first.unlink()
     _that_hangs(first)
     ordered = subprocess.Popen([second, "restart", "-c", relay.config_path], stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: "restarting" in _restart(relay, second).stderr, 60, "the program to be tried")
+    wait_until(lambda: _has_child(relay.process.pid), 60, "the program to be tried")
+    again = _restart(relay, second)
+    assert again.returncode == REFUSED and "restarting" in again.stderr
     relay.send()
     assert _order(relay, second, "reload").returncode == 0
     drain = _order(relay, second, "stop", "--drain")
