@@ -417,6 +417,19 @@ def test_a_restart_into_a_program_that_can_not_run_is_refused(lab, tmp_path, mon
     relay.send()
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter below knows this machine's numbers only")
+def test_where_no_process_can_be_had_a_restart_goes_without_the_trial(lab, monkeypatch):
+    """A filter from outside that refuses vfork() stands in for a sandbox that an older version has left."""
+    relay = lab.relay(start=False)
+    with monkeypatch.context() as patch:
+        patch.setenv("SLUICE_WRAPPER", f"/usr/bin/python3 {os.path.abspath('lab/without_syscall.py')} 58")
+        relay.start()
+    assert relay.command("restart").returncode == 0
+    assert relay.wait_event("restart", result="not tried before")["reason"] == "Function not implemented"
+    relay.wait_event("ready", count=2)
+    relay.send()
+
+
 def _that_hangs(program):
     _compiled(program, "#include <unistd.h>\nint main(void) { pid_t p = getppid(); while (getppid() == p) usleep(10000); }\n")
 
