@@ -299,6 +299,7 @@ static void look_at_trial(struct server *s)
 
 bool ending_restart(struct server *s, struct buf *says)
 {
+	trial_forget(&s->ending.trial); /* whoever waits for it is answered with this one */
 	if (!restart_allowed(s, says))
 		return false;
 	begin_restart(s);
