@@ -102,10 +102,10 @@ bool handover_passed(struct trial *t, struct buf *says)
 {
 	struct buf why = {0};
 	bool passed = trial_passed(t, unasked, &why);
-	if (!passed)
+	if (!passed) {
 		buf_printf(says, "%s: would not start: %s", program, buf_cstr(&why));
-	if (!passed)
 		tried = none;
+	}
 	buf_fini(&why);
 	return passed;
 }
@@ -131,16 +131,16 @@ static void execute_itself(void)
 
 void handover_exec(const int *fd, int n)
 {
+	bool as_tried = handover_is_what_was_tried();
 	if (place_descriptors(fd, n)) {
 		set_number("LISTEN_PID", (int)getpid());
 		set_number("LISTEN_FDS", n);
 		unsetenv("LISTEN_FDNAMES");
 		sandbox_hand_over();
-		if (handover_is_what_was_tried())
+		if (as_tried)
 			execv(program, words);
 		fprintf(stderr, "sluice: %s: not executed: %s; what ran before goes on\n", program,
-			handover_is_what_was_tried() ? strerror(errno)
-						     : "replaced since it was tried");
+			as_tried ? strerror(errno) : "replaced since it was tried");
 		execute_itself();
 	}
 	fprintf(stderr, "sluice: %s: %s\n", program, strerror(errno));
