@@ -308,6 +308,17 @@ const struct conf_provider *nexthop_lookup_provider(const struct nexthop_lookup 
 	return has_hosts(l, 0, l->nown) ? conf_provider_of_answer(c, nexthop_lookup_best(l)) : NULL;
 }
 
+/* Of neighbours that share by weight the first hosts of each stand beside each other, and so on: what the MX records of one domain prefer
+ * says nothing of those of another. */
+static uint32_t preference_of(const struct nexthop_answer *a, int host)
+{
+	const struct resolve_host *h = a->resolve->host;
+	uint32_t place = 0;
+	for (int i = 1; i <= host; i++)
+		place += h[i].preference != h[i - 1].preference;
+	return a->group << 16 | (a->weight > 0 ? place : h[host].preference);
+}
+
 static int count_addresses(const struct resolve *r)
 {
 	int n = 0;
@@ -316,34 +327,64 @@ static int count_addresses(const struct resolve *r)
 	return n;
 }
 
+/* Of one preference: these share what its neighbour has. */
+static int count_equal_addresses(const struct resolve *r, uint16_t preference)
+{
+	int n = 0;
+	for (int h = 0; h < r->nhost; h++)
+		n += r->host[h].preference == preference ? r->host[h].naddress : 0;
+	return n;
+}
+
+/* Equals stay as they came. */
+static void sort_hosts(struct nexthop_host *host, int n)
+{
+	for (int i = 1; i < n; i++) {
+		struct nexthop_host moved = host[i];
+		int at = i;
+		for (; at > 0 && host[at - 1].preference > moved.preference; at--)
+			host[at] = host[at - 1];
+		host[at] = moved;
+	}
+}
+
+static int put_hosts(const struct nexthop_lookup *l, int of, struct nexthop_host *to)
+{
+	const struct nexthop_answer *from = &l->answer[of];
+	const struct resolve *r = from->resolve;
+	int n = 0;
+	for (int h = 0; h < r->nhost; h++) {
+		int sharing = count_equal_addresses(r, r->host[h].preference);
+		for (int a = 0; a < r->host[h].naddress; a++, n++) {
+			to[n] = (struct nexthop_host){
+				.name = r->host[h].name,
+				.hop = r->name,
+				.bracketed = r->kind == RESOLVE_HOST,
+				.address = r->host[h].address[a],
+				.preference = preference_of(from, h),
+				.weight = (double)from->weight / sharing,
+				.credential = from->credential,
+				.sts = l->sts && of < l->nown && !by_records(&r->host[h])
+					       ? l->sts->policy
+					       : NULL,
+				.dane = r->host[h].dane,
+				.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
+			address_set_port(&to[n].address, from->port);
+		}
+	}
+	return n;
+}
+
 int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **hosts)
 {
 	int n = 0;
 	*hosts = NULL;
 	for (int i = 0; i < l->nanswer; i++) {
-		const struct nexthop_answer *from = &l->answer[i];
-		const struct resolve *r = from->resolve;
-		int addresses = count_addresses(r);
+		int addresses = count_addresses(l->answer[i].resolve);
 		*hosts = mem_realloc(*hosts, (size_t)(n + addresses + 1) * sizeof **hosts);
-		for (int h = 0; h < r->nhost; h++)
-			for (int a = 0; a < r->host[h].naddress; a++) {
-				struct nexthop_host *to = &(*hosts)[n++];
-				*to = (struct nexthop_host){
-					.name = r->host[h].name,
-					.hop = r->name,
-					.bracketed = r->kind == RESOLVE_HOST,
-					.address = r->host[h].address[a],
-					.preference = from->group << 16 | r->host[h].preference,
-					.weight = (double)from->weight / addresses,
-					.credential = from->credential,
-					.sts = l->sts && i < l->nown && !by_records(&r->host[h])
-						       ? l->sts->policy
-						       : NULL,
-					.dane = r->host[h].dane,
-					.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
-				address_set_port(&to->address, from->port);
-			}
+		n += put_hosts(l, i, *hosts + n);
 	}
+	sort_hosts(*hosts, n);
 	return n;
 }
 

@@ -50,8 +50,8 @@ struct nexthop_host {
 	const char *hop;  /* the lookup's: the domain or relay that it is for */
 	bool bracketed;	  /* no MX records were asked for */
 	union address address;
-	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
-	double weight;		       /* above 0: share of the group */
+	uint32_t preference; /* equal: one group; the lower 16 bits are in its hop's order */
+	double weight;	     /* above 0: share of the group */
 	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
 	struct tls_dane *dane;	       /* the lookup's: what its TLSA records demand; or NULL */
 	const struct sts_policy *sts;  /* the lookup's: of its domain; or NULL */
@@ -103,7 +103,7 @@ const struct conf_provider *nexthop_lookup_provider(const struct nexthop_lookup 
 /* Whose the best hosts of a domain are; NULL: nobody's that is known, or they are those of fallback_relay. */
 
 int nexthop_lookup_hosts(const struct nexthop_lookup *, struct nexthop_host **hosts);
-/* All of them, in an array for the caller to free. */
+/* All of them, by preference, in an array for the caller to free. */
 
 void nexthop_lookup_clear(struct nexthop_lookup *);
 /* Idle again; what is still to come is for nobody. */

@@ -646,6 +646,20 @@ static void a_host_is_meant_by_each_of_its_names(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
+static void relays_with_weights_that_are_domains_share_the_connections(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_max_messages = 1 }\n"
+	      "route \"*\" { relay = { \"a.test=1\", \"b.test=1\" } }");
+	for (uint64_t id = 1; id <= 4; id++)
+		send_mail(id, "x@example.test");
+	post_answer("a.test", "10 mx1.a.test 192.0.2.1, 20 mx2.a.test 192.0.2.2");
+	answer("b.test", "30 mx1.b.test 192.0.2.3, 40 mx2.b.test 192.0.2.4");
+	assert_int_equal(opened_to("mx1.a.test"), 2);
+	assert_int_equal(opened_to("mx1.b.test"), 2);
+	assert_int_equal(opened_to("mx2.a.test") + opened_to("mx2.b.test"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -679,6 +693,8 @@ int main(void)
 		TEST(what_one_of_two_equals_can_not_take_waits_for_the_other_that_can),
 		TEST(what_neither_of_two_equals_can_take_waits_for_nobody),
 		TEST(who_has_failed_before_it_said_so_is_not_waited_for),
+		cmocka_unit_test_teardown(
+			relays_with_weights_that_are_domains_share_the_connections, finish),
 	};
 	return RUN(tests);
 }

@@ -164,6 +164,26 @@ static void relays_with_weights_share_a_group(void **state)
 	free(host);
 }
 
+/* What the MX records of one domain prefer says nothing of those of another. */
+static void so_do_domains_with_weights_whatever_their_records_say(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"a.test=3\", \"b.test=1\" } }\n", "a@example.test");
+	has(0, "mx1.a.test", 10, "192.0.2.1");
+	has(0, "mx2.a.test", 20, "192.0.2.3");
+	has(1, "mx.b.test", 30, "192.0.2.2");
+	all_answered();
+	struct nexthop_host *host;
+	assert_int_equal(nexthop_lookup_hosts(&lookup, &host), 3);
+	assert_string_equal(host[0].name, "mx1.a.test");
+	assert_string_equal(host[1].name, "mx.b.test");
+	assert_string_equal(host[2].name, "mx2.a.test");
+	assert_int_equal(host[0].preference, host[1].preference);
+	assert_true(host[1].preference < host[2].preference);
+	assert_true(host[0].weight == 3 && host[1].weight == 1 && host[2].weight == 3);
+	free(host);
+}
+
 static const char fallback[] = "transport \"smtp\" { fallback_relay = { \"[last.test]\" } }\n";
 
 static void the_fallback_comes_last(void **state)
@@ -380,6 +400,8 @@ int main(void)
 		cmocka_unit_test_teardown(an_address_literal_is_no_domain, end),
 		cmocka_unit_test_teardown(relays_are_groups_in_their_order_each_with_its_port, end),
 		cmocka_unit_test_teardown(relays_with_weights_share_a_group, end),
+		cmocka_unit_test_teardown(so_do_domains_with_weights_whatever_their_records_say,
+					  end),
 		cmocka_unit_test_teardown(the_fallback_comes_last, end),
 		cmocka_unit_test_teardown(
 			the_fallback_helps_where_the_domain_can_not_be_found_for_now, end),
