@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "qmgr/report_text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -184,6 +185,7 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 					     [REPORT_DELAYED] = "delayed",
 					     [REPORT_RELAYED] = "relayed",
 					     [REPORT_DELIVERED] = "delivered"};
+	assert(r->owed[i] > 0 && r->owed[i] <= sizeof action / sizeof action[0]);
 	const struct recipient *rcpt = &r->original->rcpt[i];
 	char date[REPORT_DATE];
 	buf_puts(to, "\r\n");

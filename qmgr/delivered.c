@@ -7,6 +7,7 @@
 #include "qmgr/sched/pool.h"
 #include "qmgr/verifier.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,7 @@ static bool speaks_lmtp(const struct conn *c)
 
 void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 {
+	assert(!d->returned && d->nrcpt == e->n);
 	struct message *m = message_of_work(e->peer->job->work);
 	struct outcome_context context = {.site = c->site,
 					  .transport = c->site->queue.transport,

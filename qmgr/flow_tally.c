@@ -38,6 +38,7 @@ void flow_tallies_fini(struct flow_tallies *all)
 	struct flow_tally *t, *tmp;
 	HASH_ITER(hh, all->table, t, tmp)
 	tally_drop(all, t);
+	assert(all->n == 0 && list_empty(&all->by_time));
 }
 
 /* --- the last hour */
@@ -56,6 +57,7 @@ static void hour_turn(struct flow_hour *h, int64_t now_ms)
 
 int64_t flow_hour_sum(const struct flow_hour *h, enum flow_figure which)
 {
+	assert(which < FLOW_FIGURES);
 	int64_t sum = 0;
 	for (int i = 0; i < FLOW_STEPS; i++)
 		sum += h->n[i][which];

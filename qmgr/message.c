@@ -64,6 +64,7 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verifying *owner,
 			       void (*take)(struct message *, uint32_t recipient, struct verdict *))
 {
+	assert(owner && take);
 	struct message *m = message_alloc(q, e->nrcpt);
 	work_begin(&m->work, &q->sched, e, content_in_memory(mem_strdup(""), 0));
 	m->work.verification = true;
@@ -163,6 +164,7 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 void message_free(struct qmgr *q, struct message *m)
 {
 	assert(m->lookups == 0);
+	assert(!m->to_route && list_empty(&m->in_router));
 	timer_stop(&q->sched.loop->timers, &m->end);
 	message_leave_site(m, false);
 	reader_drop(m);

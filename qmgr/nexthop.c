@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/magic.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
@@ -148,6 +149,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
+	n->magic = NEXTHOP_MAGIC;
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	list_init(&n->in_brisk);
@@ -253,6 +255,7 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
 {
+	assert(n->lookup.asking > 0);
 	n->waiting = mem_room(n->waiting, n->nwaiting, sizeof *n->waiting);
 	n->waiting[n->nwaiting++] = (struct waiting_recipient){job, recipient};
 }
@@ -362,6 +365,7 @@ static void enter_site(struct nexthop *n)
 
 void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
 {
+	assert(n->way.queue && !n->elsewhere);
 	const struct message *m = message_of_work(job->work);
 	job_add_recipient(job, &n->way, recipient);
 	if (n->site_name)
@@ -479,6 +483,7 @@ bool nexthop_leads_on(struct nexthop *n, const struct waiting_recipient *w, cons
 void nexthop_free(struct nexthop *n)
 {
 	assert(n->way.peers == 0 && n->nwaiting == 0 && list_empty(&n->in_brisk));
+	magic_clear(n);
 	leave_site(n);
 	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);

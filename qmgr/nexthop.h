@@ -25,7 +25,10 @@
 
 enum { NEXTHOP_RENEW_MS = 10000, NEXTHOP_OLD_MS = 30000 };
 
+enum { NEXTHOP_MAGIC = 0x4e785401 };
+
 struct nexthop {
+	unsigned magic;
 	char *key;
 	char *tls;	 /* policy of transport, route and the recipient's domain */
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */

@@ -18,6 +18,7 @@
 
 static void count_verdict(enum verdict_class class, const struct transport *t)
 {
+	assert(class < VERDICT_CLASSES);
 	metric_cell_add(t ? t->outcome[class]
 			  : metric_cell(FAMILY_deliveries, verdict_class_name(class), "none"),
 			1);

@@ -233,6 +233,7 @@ static void share_for_scheduler(struct scheduler *sched, struct note *note)
 
 void qmgr_wire(struct qmgr *q, const struct qmgr_edges *edges)
 {
+	assert(edges->workers > 0 && edges->to_spool && edges->to_dns && edges->to_worker);
 	q->db.edges = *edges;
 	q->sched.share = edges->to_cluster ? share_for_scheduler : NULL;
 	give_credit(q);
@@ -263,17 +264,20 @@ void qmgr_stop(struct qmgr *q)
 
 void qmgr_conclude(struct qmgr *q)
 {
+	assert(!q->sched.loop->running);
 	q->concludes = true;
 	mailbox_drain(&q->sched.loop->mailbox);
 }
 
 void qmgr_recall(struct qmgr *q, const char *text)
 {
+	assert(loop_is_ours(q->sched.loop));
 	destdb_read(&q->db, text);
 }
 
 void qmgr_learnt(struct qmgr *q, struct buf *to)
 {
+	assert(loop_is_ours(q->sched.loop));
 	destdb_write(&q->db, to);
 }
 
@@ -323,6 +327,7 @@ void qmgr_free(struct qmgr **qp)
 	struct qmgr *q = *qp;
 	if (!q)
 		return;
+	assert(!q->sched.loop->running);
 	mailbox_drain(&q->sched.loop->mailbox);
 	qmgr_thread_fini(q);
 	loop_free(&q->sched.loop);

@@ -404,6 +404,8 @@ static void judge_age(struct message *m, const struct retry_terms *terms, int64_
 
 void message_end_round(struct qmgr *q, struct message *m)
 {
+	assert(!m->verifying && !m->reporting);
+	assert(m->work.rcpt_count == 0 && m->work.unread == 0);
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, m->work.envelope);
 	int64_t now_ms = clock_wall_ms();
 	if (m->work.cancelled && !m->kept) {

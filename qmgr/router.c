@@ -2,6 +2,7 @@
 #include "qmgr/router.h"
 
 #include "base/keyed_hash.h"
+#include "base/magic.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "qmgr/dest/provider.h"
@@ -82,6 +83,7 @@ static void on_tick(void *owner)
 static void begin_lookup(struct nexthop *n, struct message *by, const struct job *job,
 			 uint32_t recipient, const struct route *way)
 {
+	assert(n->lookup.asking == 0 && list_empty(&n->in_brisk));
 	struct qmgr *q = n->qmgr;
 	n->asked_by = by;
 	if (by)
@@ -101,6 +103,7 @@ static void let_lag(struct qmgr *q)
 	while (q->lagging < most && (first = list_first(&q->brisk)) &&
 	       list_entry(first, struct nexthop, in_brisk)->asked_ms <= before_ms) {
 		list_remove(first);
+		assert(q->lookups > 0);
 		q->lookups--;
 		q->lagging++;
 	}
@@ -503,6 +506,7 @@ static void apply_answer(struct nexthop *n, struct site *before, struct verdict 
 void router_answered(struct resolve *r)
 {
 	struct verdict *failure = NULL;
+	magic_check((struct nexthop *)r->owner, NEXTHOP_MAGIC);
 	struct site *before = nexthop_site(r->owner);
 	struct nexthop *n = nexthop_answered(r, &failure);
 	if (n)
@@ -512,6 +516,7 @@ void router_answered(struct resolve *r)
 void router_sts_answered(struct sts_ask *a)
 {
 	struct verdict *failure = NULL;
+	magic_check((struct nexthop *)a->owner, NEXTHOP_MAGIC);
 	struct site *before = nexthop_site(a->owner);
 	struct nexthop *n = nexthop_sts_answered(a, &failure);
 	if (n)

@@ -75,6 +75,7 @@ static void answer_asker(struct verify *ask, enum verify_result result, struct v
 	static const char *const names[] = {[VERIFY_TAKES] = "takes",
 					    [VERIFY_REFUSES] = "refuses",
 					    [VERIFY_UNKNOWN] = "unknown"};
+	assert(result < sizeof names / sizeof names[0] && names[result]);
 	ask->note.type = VERIFY_ANSWER;
 	ask->result = result;
 	ask->verdict = verdict_ref(v);
@@ -98,6 +99,7 @@ static void answer_all(struct verification *v, struct verdict *verdict)
 static void forget_verification(struct qmgr *q, struct verification *v)
 {
 	assert(!v->asker);
+	assert(!v->verdict || q->verifier.nremembered > 0);
 	q->verifier.nremembered -= v->verdict != NULL;
 	HASH_DEL(q->verifier.by_key, v);
 	list_remove(&v->link);
@@ -205,6 +207,7 @@ static void let_lag(struct qmgr *q, int64_t limit)
 	while (f->nlagging < VERIFIER_LAGGING_SCALE * limit && (first = list_first(&f->brisk)) &&
 	       list_entry(first, struct verification, link)->since_ms <= before_ms) {
 		list_remove(first);
+		assert(f->nunderway > 0);
 		f->nunderway--;
 		f->nlagging++;
 	}
@@ -244,6 +247,7 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 {
 	struct qmgr *q = m->qmgr;
 	struct verifying *p = m->verifying;
+	assert(recipient < p->nslot);
 	struct verification *v = p->slot[recipient];
 	assert(v && !v->verdict && v->domain);
 	struct verifier_domain *d = v->domain;
@@ -460,4 +464,6 @@ void verifier_fini(struct qmgr *q)
 		d->underway = 0;
 		domain_leave(f, d);
 	}
+	assert(!f->domains && f->nremembered == 0 && list_empty(&f->messages));
+	assert(list_empty(&f->turn) && list_empty(&f->brisk) && list_empty(&f->remembered));
 }

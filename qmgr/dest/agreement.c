@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/reason.h"
 
+#include <assert.h>
 #include <string.h>
 
 void agreement_taken(struct agreement *a)
@@ -37,6 +38,7 @@ bool agreement_refused(struct agreement *a, const char *sender, const char *reci
 {
 	if (!may_speak_of_host(v))
 		return false;
+	assert(a->n < 2 * AGREEMENT_OF);
 	int at = a->n % AGREEMENT_OF;
 	a->sender[at] = (unsigned)keyed_hash(sender, strlen(sender));
 	a->recipient[at] = (unsigned)keyed_hash(recipient, strlen(recipient));

@@ -2,6 +2,7 @@
 #include "qmgr/dest/conn.h"
 
 #include "base/conf_value.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tls_dane.h"
@@ -40,6 +41,7 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 			     bool probe)
 {
 	struct conn *c = mem_zalloc(sizeof *c);
+	c->magic = CONN_MAGIC;
 	c->number = ++db->last_conn;
 	c->worker = choose_worker(db, s);
 	c->state = probe ? CONN_PROBING : CONN_CONNECTING;
@@ -72,6 +74,7 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	struct conn *c = conn_new(db, s, to, probe);
 	if (host->state == HOST_OUT)
 		host_probe(host);
+	assert(loop_is_ours(db->sched->loop));
 	host->refs++;
 	host->opened_ms = destdb_now_ms(db);
 	HASH_ADD(hh, db->conns, number, sizeof c->number, c);
@@ -146,6 +149,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 
 void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 {
+	assert(!e->conn && e->n > 0);
 	struct site *s = site_of_queue(e->peer->queue);
 	if (c->site != s)
 		conn_lend(c, s);
@@ -183,6 +187,12 @@ void conn_leave(struct destdb *db, struct conn *c)
 
 void conn_forget(struct destdb *db, struct conn *c)
 {
+	assert(c->state == CONN_CLOSED && c->busy == 0 && list_empty(&c->carried));
+	assert(list_empty(&c->in_site) && list_empty(&c->in_host));
+	assert(list_empty(&c->in_idle) && list_empty(&c->in_host_idle));
+	assert(list_empty(&c->in_silent) && list_empty(&c->in_turned) &&
+	       list_empty(&c->in_stalled));
+	magic_clear(c);
 	host_unref(c->host);
 	HASH_DEL(db->conns, c);
 	free(c->name);

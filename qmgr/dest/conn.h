@@ -52,7 +52,10 @@ enum conn_state {
 #undef X
 };
 
+enum { CONN_MAGIC = 0xc0221234 };
+
 struct conn {
+	unsigned magic;
 	uint64_t number;
 	struct site *site;
 	struct host *host;

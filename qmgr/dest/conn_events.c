@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Notes from the connections, and what they say of their hosts. */
+#include "base/magic.h"
 #include "base/metrics.h"
 #include "base/number.h"
 #include "qmgr/dest/conn.h"
@@ -156,6 +157,7 @@ static void is_stalled(struct conn *c, enum connection_slowness how)
 void conn_on_slow(struct connection_slow *note)
 {
 	struct conn *c = note->owner;
+	magic_check(c, CONN_MAGIC);
 	if (note->how >= CONNECTION_STALLED) {
 		is_stalled(c, note->how);
 	} else if (conn_unready(c)) {
@@ -191,9 +193,12 @@ static void learn_choked(struct conn *c, struct verdict **why)
 void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
+	magic_check(c, CONN_MAGIC);
 	struct destdb *db = c->site->db;
 	struct host *h = c->host;
 	int64_t now_ms = destdb_now_ms(db);
+	assert(c->number == ready->connection && ready->depth > 0);
+	assert(c->state != CONN_CLOSED);
 	bool beside = c->state == CONN_PROBING;
 	c->dsn = ready->dsn;
 	c->deliverby = ready->deliverby;
@@ -376,6 +381,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	struct work *w = e->peer->job->work;
 	int busy = s->busy;
 	assert(c->busy > 0 && e->n > 0);
+	assert(c->number == d->connection && d->nrcpt == e->n);
 	metrics_add(METRIC_under_way, -1);
 	conn_unload(c, e);
 	conn_learn(c, d);
@@ -456,9 +462,11 @@ static bool was_told(const struct conn *c, const struct connection_open *open)
 void conn_on_closed(struct destdb *db, struct connection_open *open)
 {
 	struct conn *c = open->owner;
+	magic_check(c, CONN_MAGIC);
 	struct site *s = c->site;
 	struct host *h = c->host;
 	int64_t since_ms = in_vain_since_ms(c);
+	assert(c->number == open->connection);
 	assert(!open->was_ready || !conn_unready(c) || c->state == CONN_PROBING);
 	/* A delivery that was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);

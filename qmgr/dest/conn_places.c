@@ -209,6 +209,7 @@ void conn_unload(struct conn *c, struct entry *e)
 /* The connections of a host share what it has earned. */
 void conn_set_depth(struct host *h, int depth)
 {
+	assert(depth > 0);
 	int before = h->depth;
 	h->depth = depth;
 	list_each (link, tmp, &h->conns) {

@@ -57,10 +57,14 @@ static void count_in(struct conn *c, int n)
 	assert(s->connections >= 0 && s->connecting >= 0 && s->slow >= 0 && s->ending >= 0);
 	assert(t->connections >= 0 && t->ending >= 0 && t->nunready >= 0 && t->nprobing >= 0);
 	assert(c->host->connections >= 0 && c->host->ready >= 0 && c->host->unanswered >= 0);
+	assert(!s->provider || s->provider->connections >= s->connections);
+	assert(!s->provider || s->provider->connecting >= s->connecting);
+	assert(!s->provider || s->provider->ending >= s->ending);
 }
 
 void conn_enter(struct conn *c)
 {
+	assert(conn_unready(c));
 	count_in(c, 1);
 	conn_count(c, 1);
 	list_append(&c->site->rest, &c->in_site);

@@ -61,6 +61,7 @@ void destdb_fini(struct destdb *db)
 	suspend_free(db);
 	remembered_free(db);
 	free(db->numbered);
+	assert(list_empty(&db->changed) && list_empty(&db->scarce) && db->hours.n == 0);
 }
 
 struct host *destdb_host(struct destdb *db, const char *key, const union address *address)
@@ -135,6 +136,7 @@ void host_free(struct destdb *db, struct host *h)
 {
 	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));
 	assert(list_empty(&h->sites) && h->refs == 0);
+	assert(h->connections == 0 && h->ready == 0 && h->unanswered == 0 && h->nidle == 0);
 	leased_end(db, h);
 	list_remove(&h->leased.in_scarce);
 	HASH_DEL(db->hosts, h);

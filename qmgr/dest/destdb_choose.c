@@ -4,6 +4,7 @@
 
 #include "qmgr/dest/source.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -163,6 +164,7 @@ enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_li
 				 bool overflow, double chance, struct site_host **chosen,
 				 int64_t *wake_ms)
 {
+	assert(chance >= 0 && chance < 1);
 	int end, first = destdb_group(hosts, n, &end);
 	*wake_ms = 0;
 	if (first < 0)

@@ -34,6 +34,7 @@ void early_failed(struct early *x, struct verdict *why)
 
 void early_delivered(struct early *x, struct verdict *const *verdict)
 {
+	assert(x->site->busy > 0);
 	x->site->db->thread.record(x->site, x->entry, verdict);
 	site_worked(x->site, x->site->busy);
 }

@@ -46,6 +46,7 @@ static void log_state(const struct host *h, const char *state, const char *until
 
 static void keep_why(struct host *h, struct verdict *why, const char *name)
 {
+	assert(why);
 	verdict_unref(h->why);
 	free(h->why_name);
 	h->why = verdict_ref(why);
@@ -457,6 +458,7 @@ int host_messages_most(const struct host *h, int64_t now_ms)
 
 void host_takes_messages(struct host *h, int messages, int64_t now_ms)
 {
+	assert(messages > 0);
 	int before = host_messages_most(h, now_ms);
 	h->messages_most = before > 0 && before < messages ? before : messages;
 	h->messages_until_ms = now_ms + HOST_MODE_MS;

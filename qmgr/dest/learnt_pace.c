@@ -60,6 +60,7 @@ static double larger_of(double a, double b)
 
 static int64_t spaced_us(double rate)
 {
+	assert(rate > 0);
 	return (int64_t)(1e6 / rate);
 }
 
@@ -107,6 +108,7 @@ static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 static void ask_next(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
 {
 	p->ask_ms = wait_ms < most_ms ? wait_ms : most_ms;
+	assert(p->ask_ms > 0);
 	p->in_vain = false;
 	learnt_pace_move(p, LEARNT_PACE_ASKING);
 	begin_era(p, now_ms, 1000 * number_min(about_ms(p->ask_ms, now_ms), most_ms));

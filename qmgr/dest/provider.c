@@ -135,6 +135,7 @@ static void count_site(struct provider *p, const struct site *s, int n)
 	p->lingering += n * s->lingering;
 	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0);
 	assert(p->slow >= 0 && p->ending >= 0);
+	assert(p->lingering >= 0);
 }
 
 /* The pace that it has found out goes with it, where nothing is known yet; else the others know better. */
@@ -162,6 +163,7 @@ static void set_pace(struct site *s, struct site_pace *to)
 		hand_over(from, to);
 	assert(from->under_way >= s->under_way);
 	from->under_way -= s->under_way;
+	assert(from->owed >= s->owed);
 	from->owed -= s->owed;
 	if (from->under_way == from->owed)
 		learnt_pace_home(&from->learnt);
@@ -245,6 +247,7 @@ static bool is_narrow(const struct provider *p)
 static void provider_free(struct destdb *db, struct provider *p)
 {
 	assert(p->sites == 0 && p->connections == 0 && p->pacing.under_way == 0);
+	assert(p->connecting == 0 && p->ending == 0 && p->pacing.owed == 0);
 	remembered_keep_provider(p);
 	metric_cell_set(p->of_connections, METRIC_GONE);
 	metric_cell_set(p->of_pace, METRIC_GONE);

@@ -7,6 +7,7 @@
 #include "qmgr/dest/site_name.h"
 #include "qmgr/dest/source.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,6 +32,7 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 		r->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, db->remembered, r->key, strlen(r->key), r);
 	}
+	assert(HASH_COUNT(db->remembered) <= REMEMBERED_MAX);
 	r->mixed = false;
 	r->concurrency = concurrency;
 	r->at_ms = at_ms;

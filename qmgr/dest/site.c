@@ -111,6 +111,7 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 	s->nhost = n;
 	for (int i = 0; i < n; i++) {
 		struct site_host *it = &hosts[i];
+		assert(i == 0 || hosts[i - 1].preference <= it->preference);
 		it->site = s;
 		it->suspended = suspend_covers_site_host(s->db, it);
 		list_init(&it->in_full);
@@ -179,6 +180,8 @@ bool site_idle(const struct site *s)
 
 void site_free(struct site *s)
 {
+	assert(s->refs == 0 && s->parked.leaving == 0);
+	assert(s->connections == 0 && list_empty(&s->open) && list_empty(&s->rest));
 	timer_stop(&s->db->sched->loop->timers, &s->wake);
 	remembered_keep(s);
 	site_hour_free(s);

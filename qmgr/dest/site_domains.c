@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum { ROOM_FIRST = 16 };
 /* Where it is, or would be. */
 static uint64_t *slot_of(const struct site_domains *d, uint64_t hash)
 {
+	assert((uint32_t)d->n < d->room);
 	uint32_t at = (uint32_t)hash & (d->room - 1);
 	while (d->hash[at] != 0 && d->hash[at] != hash)
 		at = (at + 1) & (d->room - 1);

@@ -170,6 +170,7 @@ static void park_entry(struct site *s, struct peer *p, struct verdict *why)
 	struct work *w = p->job->work;
 	struct entry *e = peer_drop(p);
 	s->db->thread.defer(s, e, why, untried);
+	assert(e->n == 0);
 	job_entry_done(e);
 	s->db->thread.check(w);
 }
@@ -318,6 +319,7 @@ void site_number(struct site *s)
 
 static void ask_spool(struct site *s, uint32_t most)
 {
+	assert(s->parked.number > 0 && !s->parked.asking);
 	struct spool_unpark *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_UNPARK;
 	note->site = s->parked.number;
@@ -400,6 +402,7 @@ void site_call_back(struct site *s)
 
 void site_called_back(struct destdb *db, struct spool_unpark *note)
 {
+	assert(note->site <= SPOOL_SITE_MAX && note->parked <= note->waiting);
 	struct site *s = db->numbered[note->site];
 	assert(s && s->parked.asking);
 	s->parked.asking = false;

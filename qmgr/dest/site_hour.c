@@ -69,6 +69,7 @@ static void move_on(struct site_hour *h, int64_t now)
 
 void site_hour_add(struct site *s, enum site_hour_count what)
 {
+	assert(what < SITE_HOUR_COUNTS);
 	if (!s->hour)
 		s->hour = hour_new(s);
 	struct site_hour *h = s->hour;
@@ -100,6 +101,7 @@ void site_hour_copy(const struct site *s, struct site_past *to)
 	for (int64_t i = h ? oldest_kept(h->first, now) : now + 1; i <= now; i++, to->n++)
 		for (int what = 0; what < SITE_HOUR_COUNTS; what++)
 			to->step[to->n][what] = counted_in_step(h, i, (enum site_hour_count)what);
+	assert(to->n <= SITE_HOUR_STEPS);
 }
 
 int64_t site_hour_lately(const struct site *s, enum site_hour_count what, int64_t *over_ms)

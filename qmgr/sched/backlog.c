@@ -43,6 +43,7 @@ static struct backlog *backlog_get(struct queue *queue, struct flow *f)
 
 static void backlog_free(struct backlog *b)
 {
+	assert(b->queue->stands != b && !heap_has(&b->in_turn) && list_empty(&b->in_flow));
 	assert(b->order.n == 0 && !b->shelves && !heap_has(&b->in_queue));
 	if (b->hh.tbl)
 		HASH_DEL(b->queue->by_flow, b);
@@ -57,6 +58,7 @@ static void backlog_free(struct backlog *b)
 
 static void put_in_turn(struct backlog *b)
 {
+	assert(b->claim && b->queue->state != QUEUE_QUIET);
 	struct claim *c = b->claim;
 	heap_put(&c->queues[b->queue->state], &b->in_turn, heap_first_key(&b->order));
 	claim_rank(c, b->queue->state);
@@ -67,6 +69,7 @@ void backlog_hide(struct queue *queue)
 	struct backlog *b = queue->stands;
 	if (!b)
 		return;
+	assert(heap_has(&b->in_turn));
 	heap_remove(&b->claim->queues[queue->state], &b->in_turn);
 	claim_rank(b->claim, queue->state);
 	shelf_withdraw(b);
@@ -185,6 +188,7 @@ static void end_backlog(struct backlog *b)
 
 void backlog_bar(struct backlog *b)
 {
+	assert(b->flow->barred && b->order.n > 0 && heap_has(&b->in_queue));
 	leave_queue(b);
 	forget_all_if_empty(b->queue);
 	backlog_show(b->queue);
@@ -192,6 +196,7 @@ void backlog_bar(struct backlog *b)
 
 void backlog_unbar(struct backlog *b)
 {
+	assert(!b->flow->barred && b->order.n > 0 && !heap_has(&b->in_queue));
 	begin_backlog(b);
 	backlog_show(b->queue);
 }
@@ -202,6 +207,7 @@ void backlog_charge(struct peer *p)
 	struct queue *queue = p->queue;
 	uint64_t least = backlog_first(queue)->start;
 	assert(least >= queue->virtual_time && b->start >= least);
+	assert(!b->flow->barred && heap_has(&b->in_queue));
 	queue->virtual_time = least;
 	b->start += flow_step(b->flow);
 	b->turn = queue->transport->turns;
@@ -232,6 +238,7 @@ static void put_in_order(struct peer *p)
 
 void backlog_add(struct peer *p)
 {
+	assert(!p->backlog && !heap_has(&p->in_order));
 	struct backlog *b = p->backlog = backlog_get(p->queue, p->job->claim->flow);
 	put_in_order(p);
 	if (b->order.n == 1) {

@@ -76,6 +76,7 @@ void claim_served(struct claim *c)
 
 void claim_rank(struct claim *c, enum queue_state state)
 {
+	assert(state != QUEUE_QUIET);
 	if (c->queues[state].n == 0)
 		heap_remove(&c->transport->claims[state], &c->in_turn[state]);
 	else if (!heap_has(&c->in_turn[state]))
@@ -85,6 +86,7 @@ void claim_rank(struct claim *c, enum queue_state state)
 static struct claim *first_in(const struct transport *t, enum queue_state state)
 {
 	struct heap_item *first = heap_first(&t->claims[state]);
+	assert(!first || heap_entry(first - state, struct claim, in_turn)->queues[state].n > 0);
 	return first ? heap_entry(first - state, struct claim, in_turn) : NULL;
 }
 

@@ -10,6 +10,7 @@
 #ifndef QMGR_SCHED_HEAP_H
 #define QMGR_SCHED_HEAP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ static inline struct heap_item *heap_first(const struct heap *h)
 
 static inline struct heap_key heap_first_key(const struct heap *h) /* of one that is not empty */
 {
+	assert(h->n > 0);
 	return h->slot[1].key;
 }
 

@@ -124,6 +124,7 @@ static void count_granted(struct peer *p, int n)
 	count_under_way(p->job, n);
 	p->job->transport->unpark |= n < 0;
 	assert(p->granted >= 0 && p->queue->ngranted >= p->granted);
+	assert(p->granted <= p->waiting);
 }
 
 static void count_of_flow(const struct peer *p, int n)
@@ -137,6 +138,7 @@ static void count_selected(struct peer *p)
 {
 	count_of_flow(p, -1);
 	p->job->selected++;
+	assert(p->job->selected <= p->job->read_entries);
 	preempt_count(&p->job->stack);
 	selection_took_turn(p);
 	backlog_charge(p);
@@ -255,6 +257,7 @@ const struct entry *peer_first(const struct peer *p)
 
 static void unlist_entry(struct entry *e)
 {
+	assert(!e->conn);
 	list_remove(&e->in_peer);
 	count_waiting(e->peer, -1);
 }
@@ -281,6 +284,7 @@ void peer_drop_entry(struct entry *e)
 	unlist_entry(e);
 	count_of_flow(p, -1);
 	p->job->selected++;
+	assert(p->job->selected <= p->job->read_entries);
 	relist_peer(p);
 	if (list_empty(&p->job->ready))
 		selection_retire(p->job);
@@ -300,6 +304,7 @@ void job_left_place(struct job *job)
 
 void job_put_back(struct entry *e)
 {
+	assert(e->n > 0);
 	e->conn = NULL;
 	list_prepend(&e->peer->entries, &e->in_peer);
 	count_waiting(e->peer, 1);
@@ -309,6 +314,7 @@ void job_put_back(struct entry *e)
 
 void job_entry_done(struct entry *e)
 {
+	assert(list_empty(&e->in_peer));
 	if (e->recipient != &e->only)
 		free(e->recipient);
 	few_give(&e->peer->job->transport->scheduler->entries, e);
@@ -318,10 +324,13 @@ static void job_free(struct job *job)
 {
 	struct scheduler *sched = job->transport->scheduler;
 	assert(list_empty(&job->ready));
+	assert(job->routing == 0);
 	HASH_CLEAR(hh, job->by_way);
 	list_each (link, next, &job->peers) {
 		struct peer *peer = list_entry(link, struct peer, in_job);
 		assert(list_empty(&peer->entries));
+		assert(peer->waiting == 0 && peer->granted == 0);
+		assert(!heap_has(&peer->in_order) && !heap_has(&peer->in_shelf));
 		assert(peer->way->peers > 0);
 		peer->way->peers--;
 		few_give(&sched->peers, peer);

@@ -118,6 +118,7 @@ int64_t pace_wants(struct pace *p, const struct conf_rate *r, int64_t waiting, i
 
 void pace_granted(struct pace *p, int64_t n, int64_t from_us, int64_t again_us)
 {
+	assert(n >= 0);
 	assert(p->wanted && p->next.n == 0);
 	p->wanted = false;
 	p->again_us = n > 0 ? 0 : again_us;

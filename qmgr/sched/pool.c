@@ -63,6 +63,7 @@ void pool_leave(struct job *job)
 	job->work->unread = 0;
 	if (t->next_unread == job)
 		t->next_unread = unread_behind(job);
+	assert(job->rcpt_limit >= 0 && job->work->rcpt_limit >= job->rcpt_limit);
 	job->work->rcpt_limit -= job->rcpt_limit;
 	t->rcpt_unused += job->rcpt_limit;
 	job->rcpt_limit = 0;
@@ -76,6 +77,9 @@ static void count_recipients(struct job *job, int64_t n)
 	job->transport->rcpt_count += n;
 	job->transport->scheduler->rcpt_count += n;
 	assert(job->rcpt_count >= 0);
+	assert(job->work->rcpt_count >= job->rcpt_count);
+	assert(job->transport->rcpt_count >= job->rcpt_count);
+	assert(job->transport->scheduler->rcpt_count >= job->transport->rcpt_count);
 }
 
 void pool_take(struct job *job)
@@ -85,6 +89,7 @@ void pool_take(struct job *job)
 
 void pool_free(struct job *job, int64_t n)
 {
+	assert(n >= 0);
 	count_recipients(job, -n);
 	job->transport->scheduler->reader_due = true;
 	pool_return(job);

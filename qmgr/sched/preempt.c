@@ -52,6 +52,7 @@ bool preempt_affordable(const struct stack *current, int64_t needed, const struc
 void preempt_push(struct stack *current, struct stack *child, int64_t needed,
 		  const struct conf_transport *t)
 {
+	assert(needed > 0);
 	assert(child != current && child->level == 0 && stack_leaf(child));
 	child->parent = current;
 	child->level = current->level + 1;

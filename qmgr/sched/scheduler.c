@@ -24,6 +24,7 @@ void scheduler_init(struct scheduler *sched, struct conf *conf, struct loop *loo
 void scheduler_fini(struct scheduler *sched)
 {
 	assert(list_empty(&sched->active) && sched->nactive == 0 && sched->rcpt_count == 0);
+	assert(sched->waiting == 0 && sched->under_way == 0 && list_empty(&sched->dirty));
 	flows_free(sched);
 	transports_free(sched);
 	few_fini(&sched->jobs);

@@ -103,6 +103,7 @@ static struct heap_key rank_of(const struct job *job)
 static void count_shelf_led(const struct shelf *shelf, struct job *job)
 {
 	enum queue_state state = shelf->backlog->queue->state;
+	assert(state != QUEUE_QUIET);
 	if (job->leads[state]++ > 0)
 		return;
 	struct shelf_size *s = size_get(shelf->backlog->claim, shelf->size);

@@ -94,6 +94,12 @@ void transports_free(struct scheduler *sched)
 	struct transport *t, *tmp;
 	HASH_ITER(hh, sched->transports, t, tmp)
 	{
+		assert(list_empty(&t->jobs) && t->rcpt_count == 0 && !t->next_unread);
+		assert(t->connections == 0 && t->ending == 0 && t->nunready == 0);
+		assert(list_empty(&t->idle) && list_empty(&t->silent) && list_empty(&t->turned));
+		assert(list_empty(&t->stalled) && list_empty(&t->probing) &&
+		       list_empty(&t->parked));
+		assert(t->nqueue[QUEUE_QUIET] == 0);
 		HASH_DEL(sched->transports, t);
 		selection_fini(t);
 		conf_unref(t->conf);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/sched/window.h"
 
+#include <assert.h>
 #include <math.h>
 
 void window_init(struct window *w, const struct conf_transport *t)
@@ -22,6 +23,7 @@ void window_keep_to_limit(struct window *w, const struct conf_transport *t)
 
 static double feedback_of(const struct conf_feedback *f, int concurrency)
 {
+	assert(concurrency > 0);
 	switch (f->form) {
 	case FEEDBACK_CONCURRENCY:
 		return f->value / concurrency;

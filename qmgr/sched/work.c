@@ -17,6 +17,8 @@ static uint64_t rank_of_work(const struct envelope *envelope, uint64_t order)
 void work_begin(struct work *w, struct scheduler *sched, struct envelope *envelope,
 		struct content *content)
 {
+	assert(envelope->priority >= -ENVELOPE_PRIORITY_MAX);
+	assert(envelope->priority <= ENVELOPE_PRIORITY_MAX);
 	uint64_t order = ++sched->last_order;
 	*w = (struct work){.id = envelope->id,
 			   .envelope = envelope,

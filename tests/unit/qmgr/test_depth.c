@@ -170,6 +170,7 @@ static void a_small_hello_is_for_the_next_connections_of_a_day(void **state)
 	begin_one_host(2, "connection_max_messages = 1");
 	struct connection_ready *r = mem_zalloc(sizeof *r);
 	r->note.type = CONNECTION_READY;
+	r->connection = open_at(0)->connection;
 	r->owner = open_at(0)->owner;
 	r->depth = r->depth_most = 1;
 	r->choked = verdict_new(VERDICT_DEFERRED, 0, "4.7.5", "mx", "no answer");
@@ -204,6 +205,7 @@ static void a_connection_is_given_no_more_than_it_says(void **state)
 	begin_one_host(5, "connection_max_messages = 4");
 	struct connection_ready *r = mem_zalloc(sizeof *r);
 	r->note.type = CONNECTION_READY;
+	r->connection = open_at(0)->connection;
 	r->owner = open_at(0)->owner;
 	r->depth = r->depth_most = 1;
 	r->messages_most = 2;
