@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sim/trace.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,7 @@ void arrivals_deal(const struct arrivals *a, struct dice *dice, int nodes, struc
 {
 	for (int i = 0; i < a->n; i++) {
 		int64_t any = dice_between(dice, 0, nodes - 1);
+		assert(a->item[i].node <= nodes);
 		struct arrivals *node = &to[a->item[i].node > 0 ? a->item[i].node - 1 : any];
 		node->item = mem_room(node->item, (size_t)node->n, sizeof *node->item);
 		node->item[node->n++] = a->item[i];

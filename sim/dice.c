@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "sim/dice.h"
 
+#include <assert.h>
 #include <math.h>
 
 void dice_init(struct dice *d, uint64_t seed, const char *who)
@@ -28,6 +29,7 @@ double dice_part(struct dice *d)
 
 int64_t dice_between(struct dice *d, int64_t low, int64_t high)
 {
+	assert(high >= low);
 	return low + (int64_t)(dice_part(d) * (double)(high - low + 1));
 }
 

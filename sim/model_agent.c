@@ -134,6 +134,7 @@ static void on_delivered(void *owner)
 
 static void deliver_entry(struct agent *a)
 {
+	assert(attempt_stands(&a->session->attempt) && list_empty(&a->session->link));
 	uint64_t size = a->early.entry->peer->job->work->content->size;
 	stage_after(a->stage, &a->timer,
 		    host_transaction_us(a->session->attempt.host, a->early.entry->n, size, 1));
@@ -223,6 +224,7 @@ static int64_t time_to_start_us(struct stage *st)
 
 void model_agent_bind(void *context, struct peer *p)
 {
+	assert(((struct stage *)context)->early);
 	struct stage *st = context;
 	struct site *s = site_of_queue(p->queue);
 	struct agent *a = mem_zalloc(sizeof *a);

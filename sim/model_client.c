@@ -10,6 +10,7 @@
 #include "qmgr/dest/conn.h"
 #include "sim/watch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ static bool went_ahead(const struct client *c, const struct delivery *d)
 /* Of what was being done when it broke: had all been sent, and only the reply not come? */
 static void lose_connection(struct client *c)
 {
+	assert(c->carries.first);
 	struct delivery *d = take_first(c);
 	d->returned = dice_happens(&c->attempt.host->dice, 0.5);
 	if (!d->returned)
@@ -187,6 +189,7 @@ static int64_t age_of_entry(const struct entry *e)
 
 static void finish_first(struct client *c)
 {
+	assert(c->carries.first && c->open->was_ready);
 	struct delivery *d = take_first(c);
 	d->ended_us = clock_steady_us();
 	stop_stalling(c);
@@ -325,6 +328,7 @@ static void say_source(struct client *c)
 
 static void open_client(struct stage *st, struct connection_open *open)
 {
+	assert(open->owner);
 	struct client *c = mem_zalloc(sizeof *c);
 	c->stage = st;
 	c->number = open->connection;

@@ -60,6 +60,7 @@ int model_host_count(const struct world *w)
 
 struct model_host *model_host_number(struct world *w, int i)
 {
+	assert(i >= 0 && i < w->hosts->n);
 	return &w->hosts->host[i];
 }
 
@@ -115,6 +116,8 @@ static bool has_room(const struct model_host *h)
 
 static void serve_attempt(struct attempt *a)
 {
+	assert(a->state == ATTEMPT_CONNECTING || a->state == ATTEMPT_KNOCKING ||
+	       a->state == ATTEMPT_WAITING);
 	int64_t greeting_us = noisy_us(a->host, a->host->is->greeting);
 	a->host->serving++;
 	a->state = ATTEMPT_GREETED;
@@ -204,6 +207,7 @@ static void end_greeting(struct attempt *a)
 
 static void on_timer(void *owner)
 {
+	assert(((struct attempt *)owner)->state != ATTEMPT_NONE);
 	struct attempt *a = owner;
 	bool late = a->host->world->now_us >= a->deadline_us;
 	if (a->fate != CAUSE_NONE) {
@@ -230,6 +234,7 @@ static int fate_of(struct model_host *h)
 
 void attempt_start(struct attempt *a, struct model_host *h, const struct conf_transport *t)
 {
+	assert(a->state == ATTEMPT_NONE && a->ended);
 	int64_t connect_us = noisy_us(h, h->is->connect), most_us = stage_us(t->connect_timeout);
 	a->host = h;
 	a->state = ATTEMPT_CONNECTING;
@@ -273,6 +278,7 @@ void attempt_close(struct attempt *a)
 	timer_stop(&h->world->events, &a->timer);
 	h->serving -= a->state == ATTEMPT_GREETED || a->state == ATTEMPT_READY;
 	h->nwaiting -= a->state == ATTEMPT_WAITING;
+	assert(h->serving >= 0 && h->nwaiting >= 0);
 	assert(h->open > 0);
 	h->open--;
 	list_remove(&a->in_waiting);

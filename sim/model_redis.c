@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void model_lease_init(struct model_lease *m, int nodes)
@@ -88,6 +89,7 @@ static void scan_rows(struct model_lease *m, int node, const struct lease_ask *a
 		share_out(m, w, ask->limit);
 	m->at_ms = now_ms;
 	free(w);
+	assert(m->rows >= 0 && m->wanting <= m->nodes);
 }
 
 static void keep_row(struct model_lease *m, struct model_lease_row *mine, int64_t has, int64_t want,
@@ -95,6 +97,7 @@ static void keep_row(struct model_lease *m, struct model_lease_row *mine, int64_
 {
 	bool there = has > 0 || want > 0;
 	m->rows += there - mine->there;
+	assert(m->rows >= 0 && m->rows <= m->nodes);
 	mine->there = there;
 	mine->hold = has;
 	mine->want = want;
@@ -109,6 +112,7 @@ static int count_fields(const struct model_lease *m)
 void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *ask, int64_t now_ms,
 		      int64_t scan_ms, struct lease_answer *a)
 {
+	assert(node >= 0 && node < m->nodes);
 	struct model_lease_row *mine = &m->row[node];
 	bool all = !m->summed || now_ms >= m->at_ms + scan_ms || count_fields(m) <= LEASE_SCAN_ROWS;
 	m->scanned = 0;
@@ -118,6 +122,7 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 		m->held -= mine->there ? mine->hold : 0;
 		m->wanting += (ask->want > 0) - (mine->there && mine->want > 0);
 	}
+	assert(m->held >= 0 && m->wanting >= 0);
 	a->fair = number_min(ask->want, m->part + mine->more);
 	a->others = m->held;
 	a->wanting = m->wanting;

@@ -66,16 +66,19 @@ static void park_message(struct model_spool *s, struct kept *k, uint16_t number,
 
 static void unpark_message(struct model_spool *s, struct kept *k)
 {
+	assert(!k->parked || s->site[k->site].parked > 0);
 	s->site[k->site].parked -= k->parked;
 	k->parked = false;
 }
 
 static void hand_over(struct model_spool *s, struct kept *k)
 {
+	assert(k->state == KEPT_INCOMING || k->state == KEPT_DUE);
 	if (k->state == KEPT_INCOMING) {
 		model_inflow_served(&s->incoming, k->row);
 	} else {
 		unpark_message(s, k);
+		assert(s->site[k->site].waiting > 0);
 		s->site[k->site].waiting--;
 	}
 	model_inflow_hold(&s->incoming, k->row);
@@ -108,6 +111,7 @@ static void feed_qmgr(struct model_spool *s)
 
 static void make_due(struct model_spool *s, struct kept *k)
 {
+	assert(k->state == KEPT_DEFERRED && k->envelope);
 	k->state = KEPT_DUE;
 	list_append(&s->due, &k->link);
 }
@@ -143,6 +147,7 @@ static void take_in(struct model_spool *s, int number)
 		snprintf(address, sizeof address, "r%u@%s", i, a->domain[i]);
 		envelope_add(e, address);
 	}
+	assert(!s->kept[number]);
 	s->kept[number] = k;
 	s->open++;
 	k->row = model_inflow_row(&s->incoming, flow_of(s, a));
@@ -326,6 +331,7 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 /* A message that is never tried again waits for no site either. */
 static void keep_released(struct model_spool *s, struct kept *k, const struct spool_release *r)
 {
+	assert(k->state == KEPT_ACTIVE && !k->envelope);
 	struct envelope *e = r->envelope;
 	put_off(s, k, e, r->site);
 	k->envelope = e;
@@ -342,6 +348,7 @@ static void keep_released(struct model_spool *s, struct kept *k, const struct sp
 
 static void finish_message(struct model_spool *s, struct kept *k)
 {
+	assert(k->state == KEPT_ACTIVE);
 	for (uint32_t i = 0; i < s->stage->arrivals->item[k->number].nrcpt; i++)
 		if (!k->rcpt[i].final)
 			tally_fault(s->stage->tally, "recipient %u of message %u is lost", i,
@@ -379,6 +386,7 @@ static void unpark_oldest(struct model_spool *s, struct spool_unpark *u)
 	assert(u->site > 0 && u->site <= SPOOL_SITE_MAX);
 	int n = site->first;
 	for (uint32_t most = u->most; most > 0 && site->parked > 0; n++) {
+		assert(n < s->next_arrival);
 		struct kept *k = s->kept[n];
 		if (!k->parked || k->site != u->site)
 			continue;

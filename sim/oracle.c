@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sim/calendar.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct oracle_conn {
@@ -56,6 +57,7 @@ static bool cut_off(const struct scenario_host *h, int64_t from_us, int64_t to_u
 
 static void close_conn(struct oracle *o, int i)
 {
+	assert(i >= 0 && i < o->n);
 	o->conn[i] = o->conn[--o->n];
 }
 
@@ -177,6 +179,7 @@ static int64_t bind_one(struct oracle *o, const struct scenario_site *s, int64_t
 		best = best_offer(o, s, now_us, true);
 	}
 	if (!best.conn) {
+		assert(best.host && o->n < o->most);
 		best.conn = &o->conn[o->n++];
 		best.conn->host = best.host;
 	}

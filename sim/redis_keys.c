@@ -8,6 +8,7 @@
 #include "cluster/nodes.h"
 #include "sim/model_redis.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,7 @@ static void do_since(struct act *a)
 
 static void do_lease(struct act *a)
 {
+	assert(a->narg > 8);
 	struct redis_key *k = get_key(a->r, a->key[0]);
 	int64_t now_ms = a->c->now_us / 1000;
 	struct lease_ask ask = {number_of(a->arg[1]), number_of(a->arg[2]), number_of(a->arg[3])};
@@ -152,6 +154,7 @@ static void do_lease(struct act *a)
 
 static void do_reserve(struct act *a)
 {
+	assert(a->narg > 7);
 	struct redis_key *k = get_key(a->r, a->key[0]);
 	struct reserve_ask ask = {.interval_us = number_of(a->arg[0]),
 				  .spent = number_of(a->arg[1]),
@@ -217,6 +220,7 @@ static int64_t sum_of_doubts(const struct redis_key *k)
 
 static void do_fact(struct act *a)
 {
+	assert(a->narg >= 5);
 	struct redis_key *k = get_key(a->r, a->key[0]), *probe = find_key(a->r, a->key[1]);
 	struct buf said = {0};
 	bool health = false;
@@ -245,6 +249,7 @@ static void do_fact(struct act *a)
 
 static void do_beat(struct act *a)
 {
+	assert(a->narg > 1);
 	struct redis_key *k = get_key(a->r, a->key[0]);
 	const struct redis_field *before = find_field(k, a->arg[0]);
 	put_text(a->reply, before ? before->value : "");
@@ -267,6 +272,7 @@ static void do_look(struct act *a)
 
 static void do_probe(struct act *a)
 {
+	assert(a->narg > 1);
 	struct redis_key *k = get_key(a->r, a->key[0]);
 	bool free = !text_now(k, a->c->now_us);
 	if (free)
@@ -294,6 +300,7 @@ static bool is_hash_of_host(const struct redis_key *k, const char *pattern)
 /* SCAN cursor MATCH pattern COUNT n: the cursor is how many keys were seen. */
 static void do_scan(struct act *a)
 {
+	assert(a->c->n > 5);
 	int64_t from = number_of(a->key[0]), most = number_of(a->key[4]), at = 0, n = 0;
 	char cursor[24];
 	struct buf some = {0};
@@ -336,6 +343,7 @@ enum { SCRIPTS = 7, WORKS = sizeof works / sizeof works[0] };
 
 static const struct link_script *script_of(const struct redis_keys *r, int i)
 {
+	assert(i >= 0 && i < SCRIPTS);
 	const struct link_script *all[SCRIPTS] = {&r->lease, &r->reserve, &r->fact, &r->beat,
 						  &r->look,  &r->since,	  &r->probe};
 	return all[i];
@@ -384,6 +392,7 @@ void redis_keys_do(struct redis_keys *r, const struct redis_command *c, struct b
 			.narg = c->n - skip - works[i].nkeys,
 			.reply = reply,
 			.done = done};
+	assert(a.narg >= 0);
 	done->op = works[i].op;
 	done->script = !works[i].word;
 	works[i].act(&a);

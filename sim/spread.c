@@ -4,6 +4,7 @@
 #include "base/conf_units.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ bool spread_add(struct spread *s, enum conf_type type, const char *text)
 
 static const struct spread_item *choose_item(const struct spread *s, struct dice *dice)
 {
+	assert(s->n > 0);
 	double at = dice_part(dice) * s->item[s->n - 1].upto;
 	int low = 0, high = s->n - 1;
 	while (low < high) {

@@ -7,6 +7,7 @@
 #include "sim/redis_server.h"
 #include "sim/watch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { WORKERS = 4, JOIN_US = 1000000 };
@@ -76,6 +77,7 @@ static void on_suspend(void *owner)
 /* In the order of the file. */
 static void suspend_later(struct stage *st)
 {
+	assert(st->nsuspended <= st->scenario->simulation.nsuspended);
 	if (st->nsuspended == st->scenario->simulation.nsuspended)
 		return;
 	int64_t at_us = stage_us(st->scenario->simulation.suspended[st->nsuspended].span.from_ms);

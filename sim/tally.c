@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ const char *const tally_by_bytes[TALLY_CLASSES] = {"up to 4 KB", "to 32 KB", "to
 
 const char *cause_text(enum cause cause)
 {
+	assert(cause < sizeof causes / sizeof causes[0]);
 	return causes[cause].text;
 }
 
@@ -40,6 +42,7 @@ enum cause cause_of(const struct verdict *v)
 
 struct verdict *cause_verdict(enum cause cause, enum verdict_class class, const char *host)
 {
+	assert(cause < sizeof causes / sizeof causes[0]);
 	return verdict_answering(causes[cause].stage, class, causes[cause].code, causes[cause].dsn,
 				 host, causes[cause].text);
 }
@@ -70,6 +73,7 @@ int64_t numbers_quantile(struct numbers *l, double part)
 		return 0;
 	qsort(l->value, (size_t)l->n, sizeof *l->value, by_value);
 	int64_t i = (int64_t)ceil(part * (double)l->n) - 1;
+	assert(i < l->n);
 	return l->value[i < 0 ? 0 : i];
 }
 

@@ -3,10 +3,12 @@
 
 #include "sim/tally.h"
 
+#include <assert.h>
 #include <math.h>
 
 const char *redis_op_name(enum redis_op op)
 {
+	assert(op < REDIS_OP_COUNT);
 	static const char *const name[] = {
 #define X(kind, text) text,
 		REDIS_OPS(X)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static void end_window(struct tally_site *s)
 
 static void count_window(struct tally_site *s, int64_t now_us)
 {
+	assert(now_us / TALLY_WINDOW_US >= s->window);
 	int64_t window = now_us / TALLY_WINDOW_US;
 	if (window != s->window) {
 		end_window(s);
@@ -124,6 +126,7 @@ void tally_begun(struct tally_site *s, int64_t now_us)
 
 static void note_bound(struct tally_site *s, const struct sample *sample)
 {
+	assert(sample->bound < CONSTRAINT_COUNT);
 	if (sample->bound == CONSTRAINT_IDLE)
 		return;
 	s->bound[sample->bound]++;
@@ -232,5 +235,6 @@ double tally_rate(const struct tally_site *s)
 
 double tally_bound_part(const struct tally_site *s, enum constraint c)
 {
+	assert(c < CONSTRAINT_COUNT);
 	return s->nbound ? (double)s->bound[c] / (double)s->nbound : 0;
 }

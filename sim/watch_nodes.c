@@ -7,6 +7,8 @@
 #include "sim/calendar.h"
 #include "sim/model_host.h"
 
+#include <assert.h>
+
 static bool is_told(const struct model_host *h)
 {
 	return h->limit > 0 || h->is->nspan > 0;
@@ -61,6 +63,7 @@ static void note_knowing(struct world *w, struct tally_host *t, struct model_hos
 {
 	int64_t now_ms = w->now_us / 1000;
 	h->knowing += now ? 1 : -1;
+	assert(h->knowing >= 0 && h->knowing <= w->nstage);
 	t->knew = h->knowing > t->knew ? h->knowing : t->knew;
 	if (now && t->first_out_ms == 0)
 		t->first_out_ms = now_ms;

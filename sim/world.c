@@ -28,6 +28,7 @@ enum {
 
 static void set_clock(struct world *w, int64_t now_us)
 {
+	assert(now_us >= w->now_us);
 	w->now_us = now_us;
 	clock_stand(began_us + now_us);
 }
