@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ char *buf_reserve(struct buf *b, size_t len)
 	if (b->head > 0 && b->cap - used >= len && b->head >= used) {
 		memcpy(b->data, b->data + b->head, used);
 	} else {
+		assert(len <= SIZE_MAX / 4 && used <= SIZE_MAX / 4);
 		size_t cap = b->cap ? b->cap : BUF_START;
 		while (cap - used < len)
 			cap *= 2;

@@ -33,6 +33,7 @@ static struct {
 
 const char *condition_name(enum condition c)
 {
+	assert(c < CONDITION_COUNT);
 	return rows[c].name;
 }
 
@@ -63,6 +64,7 @@ static bool is_of(const struct condition_row *r, enum condition c)
 
 static struct condition_row *find_row(enum condition c, const char *subject)
 {
+	assert(c < CONDITION_COUNT);
 	for (int i = 0; i < list.n; i++)
 		if (is_of(&list.row[i], c) && strcmp(list.row[i].subject, subject) == 0)
 			return &list.row[i];
@@ -153,6 +155,7 @@ static void row_fini(struct condition_row *r)
 
 static void end_row(struct condition_row *r)
 {
+	assert(r >= list.row && r < list.row + list.n);
 	log_row(r, false);
 	count_row(r, -1);
 	row_fini(r);
@@ -216,6 +219,7 @@ void conditions_take(struct conditions *to)
 	to->row = mem_zalloc((size_t)(list.n + 1) * sizeof *to->row);
 	copy_rows(to, true);
 	copy_rows(to, false);
+	assert(to->n == list.n);
 	pthread_mutex_unlock(&list.lock);
 }
 

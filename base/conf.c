@@ -9,6 +9,7 @@
 #include "base/refs.h"
 #include "base/tables.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,7 @@ struct conf *conf_read_to_ask(const char *file, struct buf *errors)
 /* This is asked for each message: the name is folded once, and not for each section. */
 const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
 {
+	assert(c->nflow > 0);
 	char *folded = c->nflow <= 1 || name_key_plain(name) ? NULL : name_key(name);
 	const char *key = folded ? folded : name;
 	int found = 0;
@@ -130,6 +132,7 @@ const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
 
 bool conf_below_share(int64_t held, int64_t share, int64_t nfree)
 {
+	assert(held >= 0 && share >= 0 && share <= 100);
 	return nfree > 0 && held * (100 - share) < share * nfree;
 }
 

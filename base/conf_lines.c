@@ -30,6 +30,7 @@ static int by_place(const void *a, const void *b)
 
 void conf_lines_sort(struct conf_lines *l)
 {
+	assert(!l->sorted);
 	if (l->n > 0)
 		qsort(l->line, (size_t)l->n, sizeof *l->line, by_place);
 	l->sorted = true;

@@ -54,6 +54,7 @@ static struct content *content_new(uint64_t size)
 
 struct content *content_in_memory(char *bytes, uint64_t size)
 {
+	assert(bytes || size == 0);
 	struct content *c = content_new(size);
 	c->memory = bytes;
 	atomic_fetch_add_explicit(&memory_bytes, (int64_t)size, memory_order_relaxed);
@@ -118,6 +119,7 @@ bool content_intact(const struct content *c, uint32_t *sum, uint64_t offset, con
 {
 	if (!c->summed)
 		return true;
+	assert(c->file);
 	*sum = crc32c(*sum, bytes, len);
 	if (offset + len < c->size || *sum == c->sum)
 		return true;

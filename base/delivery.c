@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/tls_dane.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct connection_open *connection_open_new(uint64_t connection, struct conf *conf,
@@ -40,6 +41,7 @@ void connection_open_free(struct connection_open **op)
 
 struct delivery *delivery_new(uint32_t nrcpt)
 {
+	assert(nrcpt > 0);
 	struct delivery *d = mem_zalloc(sizeof *d + nrcpt * sizeof d->rcpt[0]);
 	d->note.type = DELIVERY_GIVE;
 	d->nrcpt = nrcpt;

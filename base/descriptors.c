@@ -50,6 +50,7 @@ void descriptors_limit(int64_t limit)
 
 bool descriptors_room(enum descriptor_use use)
 {
+	assert(use < DESCRIPTOR_USES_N);
 	int64_t n = atomic_load_explicit(&shared, memory_order_relaxed);
 	int64_t own = atomic_load_explicit(&taken[use], memory_order_relaxed);
 	int64_t all = atomic_load_explicit(&taken_in_all, memory_order_relaxed);
@@ -73,6 +74,6 @@ bool descriptors_take(enum descriptor_use use)
 void descriptors_give(enum descriptor_use use)
 {
 	int64_t before = atomic_fetch_sub_explicit(&taken[use], 1, memory_order_relaxed);
-	assert(before > 0);
-	atomic_fetch_sub_explicit(&taken_in_all, 1, memory_order_relaxed);
+	int64_t in_all = atomic_fetch_sub_explicit(&taken_in_all, 1, memory_order_relaxed);
+	assert(before > 0 && in_all > 0);
 }

@@ -72,7 +72,8 @@ struct envelope *envelope_pack(struct envelope *from)
 {
 	assert(!from->packed);
 	recipient_index_forget(&from->index);
-	struct envelope *e = mem_alloc(packed_size(from));
+	size_t size = packed_size(from);
+	struct envelope *e = mem_alloc(size);
 	*e = *from;
 	e->packed = true;
 	e->rcpt = (struct recipient *)(e + 1);
@@ -88,6 +89,7 @@ struct envelope *envelope_pack(struct envelope *from)
 		pack_text(&e->rcpt[i].address, &to);
 		pack_text(&e->rcpt[i].orcpt, &to);
 	}
+	assert(to == (char *)e + size);
 	free_pieces(from);
 	free(from);
 	return e;
@@ -138,6 +140,7 @@ void envelope_remove(struct envelope *e, const bool *gone)
 
 void envelope_add_history(struct envelope *e, const struct history *h)
 {
+	assert(e->nhistory <= ENVELOPE_HISTORY_MAX);
 	if (e->nhistory == ENVELOPE_HISTORY_MAX) {
 		struct history *oldest = &e->history[ENVELOPE_HISTORY_FIRST];
 		verdict_unref(oldest->verdict);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ bool event_line_room_take(size_t len)
 
 void event_line_room_give(size_t len)
 {
-	atomic_fetch_sub(&taken, (int64_t)len);
+	int64_t before = atomic_fetch_sub(&taken, (int64_t)len);
+	assert(before >= (int64_t)len);
 }
 
 void event_line_room_limit(int64_t bytes)

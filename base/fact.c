@@ -49,6 +49,7 @@ static bool is_control(char c)
 void fact_set(struct fact *f, enum fact_which which, int64_t stamp, const char *node,
 	      const char *text)
 {
+	assert(which < FACT_PART_COUNT);
 	struct fact_part *p = &f->part[which];
 	fini_part(p);
 	if (strlen(text) > FACT_TEXT_MAX)

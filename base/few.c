@@ -38,6 +38,7 @@ void few_fini(struct few *f)
 void *few_take(struct few *f)
 {
 	struct few_kept *one = f->kept;
+	assert(f->size > 0);
 	if (!one)
 		return mem_zalloc(f->size);
 	f->kept = one->next;

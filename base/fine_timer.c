@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/fine_timer.h"
 
+#include <assert.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ void fine_timer_fini(struct fine_timer *t)
 
 void fine_timer_start(struct fine_timer *t, int64_t delay_us)
 {
+	assert(loop_is_ours(t->loop) && delay_us >= 0);
 	t->started = true;
 	if (t->fd < 0)
 		loop_timer_in(t->loop, &t->coarse,

@@ -16,6 +16,7 @@ int64_t gcra_burst_us(const struct conf_rate *r)
 
 int64_t gcra_due_us(const struct gcra *g, const struct conf_rate *r, int64_t tolerance_us)
 {
+	assert(tolerance_us >= 0);
 	return r->events == 0 ? 0 : g->next_us - tolerance_us;
 }
 

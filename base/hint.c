@@ -14,6 +14,7 @@ static atomic_ushort known[HINTS][PLACES];
 
 static atomic_ushort *place_of(enum hint h, const char *name)
 {
+	assert(h < HINTS);
 	return &known[h][keyed_hash(name, strlen(name)) % PLACES];
 }
 

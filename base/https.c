@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/https_ca.h"
+#include "base/magic.h"
 #include "base/mem.h"
 
 #include <curl/curl.h>
@@ -17,7 +18,10 @@ struct https {
 	struct timer timer; /* curl's */
 };
 
+enum { REQUEST_MAGIC = 0x47e70511 };
+
 struct https_request {
+	unsigned magic;
 	struct https *all;
 	CURL *easy;
 	struct curl_slist *at, *head;
@@ -42,6 +46,7 @@ static void free_request(struct https_request *f)
 	curl_slist_free_all(f->head);
 	buf_wipe(&f->body);
 	buf_wipe(&f->answer);
+	magic_clear(f);
 	free(f);
 }
 
@@ -60,6 +65,7 @@ static void end_request(CURL *easy, CURLcode how)
 	struct https_answer a = {0};
 	char *type = NULL;
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &f);
+	magic_check(f, REQUEST_MAGIC);
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &a.status);
 	curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
 	a.content_type = type ? type : "";
@@ -163,6 +169,7 @@ void https_free(struct https **ap)
 static size_t take_body(char *data, size_t size, size_t n, void *owner)
 {
 	struct https_request *f = owner;
+	magic_check(f, REQUEST_MAGIC);
 	f->too_large |= buf_len(&f->answer) + size * n > HTTPS_ANSWER_MAX;
 	if (f->too_large)
 		return 0; /* curl ends it */
@@ -236,6 +243,7 @@ struct https_request *https_begin(struct https *all, const struct https_order *o
 				  void *owner)
 {
 	struct https_request *f = mem_zalloc(sizeof *f);
+	f->magic = REQUEST_MAGIC;
 	f->all = all;
 	f->answered = answered;
 	f->owner = owner;

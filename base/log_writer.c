@@ -220,6 +220,7 @@ bool log_writer_start(const char *where, enum log_format form, struct buf *error
 
 bool log_writer_run(struct buf *error)
 {
+	assert(!w.threaded);
 	int failed = thread_start(&w.thread, "log", write_until_end, NULL);
 	if (failed)
 		buf_printf(error, "no thread for the log: %s", strerror(failed));
@@ -301,6 +302,7 @@ static void push_held(struct log_held *h)
 
 void log_writer_take(struct log_held *h)
 {
+	assert(h->count > 0 && h->len > 0);
 	if (!log_writer_running()) {
 		write_to_stderr(h);
 		free(h);

@@ -79,6 +79,7 @@ static void on_loop_fault(const char *what)
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
+	assert(strlen(name) <= 15);
 	struct loop *l = mem_zalloc(sizeof *l);
 	ev_set_syserr_cb(on_loop_fault);
 	l->ev = ev_loop_new(EVFLAG_AUTO);
@@ -122,12 +123,14 @@ static void *run_loop(void *arg)
 
 void loop_start(struct loop *l)
 {
+	assert(!l->running);
 	thread_need(&l->thread, l->name, run_loop, l);
 	l->running = true;
 }
 
 void loop_stop(struct loop *l)
 {
+	assert(!loop_is_here(l));
 	if (!l->running)
 		return;
 	ev_async_send(l->ev, &l->end);
@@ -144,6 +147,7 @@ void loop_free(struct loop **lp)
 	mailbox_fini(&l->mailbox);
 	stream_end_lingering(l);
 	assert(list_empty(&l->gathered) && list_empty(&l->lingering));
+	assert(l->timers.n == 0);
 	timers_fini(&l->timers);
 	ev_loop_destroy(l->ev);
 	free(l);

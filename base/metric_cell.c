@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static void cell_free(struct metric_cell *c)
 
 struct metric_cell *metric_cell(enum metric_family f, const char *first, const char *second)
 {
+	assert(f < FAMILY_COUNT);
 	_Atomic(struct metric_cell *) *at = &families[f];
 	struct metric_cell *fresh = NULL;
 	for (int n = 0;; n++) {
@@ -80,6 +82,7 @@ const struct metric_cell *metric_cell_next(enum metric_family f, const struct me
 
 const char *metric_cell_label(const struct metric_cell *c, int n)
 {
+	assert(n == 0 || n == 1);
 	return c->label[n];
 }
 

@@ -44,6 +44,7 @@ static void add_own(_Atomic int64_t *to, int64_t n)
 
 void metrics_add(enum metric m, int64_t n)
 {
+	assert(m < METRIC_COUNT);
 	struct set *s = mine ? mine : make_mine();
 	add_own(&s->value[m], n);
 }
@@ -64,6 +65,7 @@ static const int64_t bounds[HISTOGRAM_COUNT][HISTOGRAM_BUCKETS - 1] = {
 
 const int64_t *metrics_bounds(enum metric_histogram h)
 {
+	assert(h < HISTOGRAM_COUNT);
 	return bounds[h];
 }
 
@@ -72,6 +74,7 @@ void metrics_observe(enum metric_histogram h, int64_t value)
 	struct set *s = mine ? mine : make_mine();
 	int bucket = 0;
 	assert(value >= 0);
+	assert(h < HISTOGRAM_COUNT);
 	while (bucket < HISTOGRAM_BUCKETS - 1 && value > bounds[h][bucket])
 		bucket++;
 	add_own(&s->histogram[h].bucket[bucket], 1);
@@ -80,6 +83,7 @@ void metrics_observe(enum metric_histogram h, int64_t value)
 
 void metrics_histogram(enum metric_histogram h, struct histogram_sum *to)
 {
+	assert(h < HISTOGRAM_COUNT);
 	*to = (struct histogram_sum){0};
 	for (struct set *s = first_set(); s; s = s->next) {
 		struct histogram *one = &s->histogram[h];

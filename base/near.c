@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/near.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static bool is_same(char a, char b)
 /* Rows of the usual table: of the prefix of a before the last, the last, and this one. */
 static int count_edits(const char *a, int na, const char *b, int nb)
 {
+	assert(na <= LENGTH_MAX && nb <= LENGTH_MAX);
 	int rows[3][LENGTH_MAX + 1];
 	for (int k = 0; k <= nb; k++)
 		rows[0][k] = k;

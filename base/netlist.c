@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static bool is_v4(const unsigned char bytes[16])
 
 static bool same_bits(const unsigned char *a, const unsigned char *b, int bits)
 {
+	assert(bits >= 0 && bits <= 128);
 	if (memcmp(a, b, (size_t)bits / 8) != 0)
 		return false;
 	int rest = bits % 8;

@@ -5,6 +5,7 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ enum { FEW = 16 };
 static uint32_t *find_slot(const struct recipient_index *x, const struct recipient *r,
 			   const char *address)
 {
+	assert(x->slots > x->known);
 	uint32_t at = (uint32_t)keyed_hash(address, strlen(address)) & (x->slots - 1);
 	while (x->slot[at] && strcmp(r[x->slot[at] - 1].address, address) != 0)
 		at = (at + 1) & (x->slots - 1);

@@ -71,5 +71,6 @@ const char *resolve_security_text(enum resolve_security s)
 		[RESOLVE_SECURE] = "secure",
 		[RESOLVE_BOGUS] = "bogus",
 	};
+	assert(s < sizeof texts / sizeof texts[0]);
 	return texts[s];
 }

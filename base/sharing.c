@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Of this size and kind, with the key behind it. */
@@ -18,6 +19,7 @@ static void *new_note(size_t size, enum sharing_note type, const char *key)
 struct sharing_want *sharing_want_new(struct loop *reply_to, const char *key,
 				      const struct conf_rate *rate, int64_t n)
 {
+	assert(n > 0 && rate->events > 0);
 	struct sharing_want *w = new_note(offsetof(struct sharing_want, key), SHARING_WANT, key);
 	w->reply_to = reply_to;
 	w->rate = *rate;

@@ -24,6 +24,7 @@ static void set_fd(struct stream *s, int fd)
 static struct stream *stream_new(struct loop *l, void (*event)(void *, enum stream_event),
 				 void *owner)
 {
+	assert(event);
 	struct stream *s = mem_zalloc(sizeof *s);
 	s->magic = STREAM_MAGIC;
 	s->loop = l;
@@ -43,6 +44,7 @@ static struct stream *stream_new(struct loop *l, void (*event)(void *, enum stre
 struct stream *stream_accepted(struct loop *l, int fd, void (*event)(void *, enum stream_event),
 			       void *owner)
 {
+	assert(fd >= 0);
 	struct stream *s = stream_new(l, event, owner);
 	set_fd(s, fd);
 	s->state = STREAM_PLAIN;
@@ -108,6 +110,7 @@ void stream_linger_close(struct stream **sp)
 	*sp = NULL;
 	if (!s)
 		return;
+	magic_check(s, STREAM_MAGIC);
 	if (s->failed || !s->connected || s->state == STREAM_HANDSHAKE) {
 		stream_free(&s);
 		return;
@@ -123,6 +126,7 @@ void stream_linger_close(struct stream **sp)
 void stream_close_quietly(struct stream **sp)
 {
 	struct stream *s = *sp;
+	magic_check(s, STREAM_MAGIC);
 	if (s->state == STREAM_PLAIN || s->state == STREAM_SECURE)
 		stream_send_out(s);
 	if (buf_len(&s->out) == 0)
@@ -146,6 +150,7 @@ static bool takes_bytes(const struct stream *s)
 
 void stream_flush(struct stream *s)
 {
+	magic_check(s, STREAM_MAGIC);
 	/* During a handshake it waits; before one, nothing may be added to what is still plain. */
 	if (!takes_bytes(s)) {
 		s->left = s->state == STREAM_HANDSHAKE && buf_len(&s->out) > 0;
@@ -178,6 +183,7 @@ void stream_send_gathered(struct loop *l)
 {
 	list_each (link, tmp, &l->gathered) {
 		struct stream *s = list_entry(link, struct stream, in_gathered);
+		assert(s->gathered);
 		stream_ungather(s);
 		stream_flush(s);
 	}
@@ -195,12 +201,14 @@ void stream_secret(struct stream *s, bool secret)
 
 void stream_pause(struct stream *s)
 {
+	magic_check(s, STREAM_MAGIC);
 	s->paused = true;
 	stream_set_watchers(s);
 }
 
 void stream_resume(struct stream *s)
 {
+	magic_check(s, STREAM_MAGIC);
 	bool hidden = s->ssl && SSL_has_pending(s->ssl);
 	s->paused = false;
 	s->offer = buf_len(&s->in) > 0;
@@ -211,6 +219,7 @@ void stream_resume(struct stream *s)
 
 void stream_deadline(struct stream *s, int64_t delay_ms)
 {
+	magic_check(s, STREAM_MAGIC);
 	if (delay_ms > 0)
 		timer_start(&s->loop->timers, &s->deadline, clock_steady_ms() + delay_ms);
 	else
@@ -221,6 +230,7 @@ void stream_start_tls(struct stream *s, SSL_CTX *context, bool server, const cha
 		      SSL_SESSION *resume)
 {
 	assert(s->state == STREAM_PLAIN && buf_len(&s->in) == 0);
+	assert(!s->ssl);
 	if (!stream_make_ssl(s, context, server, sni, resume)) {
 		stream_fail(s, "TLS", "no memory or socket for the handshake");
 		return;

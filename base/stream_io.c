@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/stream_impl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -33,6 +34,7 @@ static void on_message(int sent, int version, int type, const void *bytes, size_
 		       void *arg)
 {
 	struct stream *s = arg;
+	magic_check(s, STREAM_MAGIC);
 	(void)version;
 	(void)ssl;
 	if (len == 0)
@@ -174,6 +176,7 @@ bool stream_quiet(struct stream *s)
 
 enum stream_io stream_handshake(struct stream *s)
 {
+	assert(s->ssl && s->state == STREAM_HANDSHAKE);
 	s->begun_tls = true;
 	ERR_clear_error();
 	errno = 0;

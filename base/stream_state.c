@@ -116,6 +116,7 @@ static void settle_stream(struct stream *s)
 /* False: nothing more is to be had now, or ever. */
 static bool fill_input(struct stream *s, size_t *got)
 {
+	assert(buf_len(&s->in) < STREAM_IN_MAX);
 	char bytes[STREAM_IN_MAX];
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
 	enum stream_io io = stream_read(s, bytes, room, got);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct sts_ask *sts_ask_new(const char *domain, struct loop *reply_to, void *owner)
@@ -34,5 +35,6 @@ const char *sts_outcome_word(enum sts_outcome outcome)
 		STS_OUTCOMES(X)
 #undef X
 	};
+	assert(outcome < sizeof words / sizeof words[0]);
 	return words[outcome];
 }

@@ -9,6 +9,7 @@
 #include "base/table_text.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <cdb.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -325,5 +326,6 @@ enum table_freshness table_fresh(const struct table *t)
 
 void table_faulty(struct table *t)
 {
+	assert(!t->elsewhere);
 	take_stamp(t->file, &t->stamp);
 }

@@ -6,6 +6,7 @@
 #include "base/name_key.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static void close_row(struct reader *r)
 	if (!r->open)
 		return;
 	r->open = false;
+	assert(r->end && r->to->n > 0);
 	*r->end = '\0';
 	const struct table_row *row = &r->to->row[r->to->n - 1];
 	if (r->empty && !r->form->bare && !r->form->colon)
@@ -147,6 +149,7 @@ static void begin_row(struct reader *r, char *line, char *end)
 /* Where the key has ended its line, the end of that is its end. */
 static void begin_value(struct reader *r, char *text, char *end)
 {
+	assert(r->open && r->to->n > 0);
 	*r->end = '\0';
 	r->to->row[r->to->n - 1].value = text;
 	r->empty = false;

@@ -6,11 +6,13 @@
 #include "base/name_key.h"
 #include "base/refs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *tables_setting(enum table_role role)
 {
+	assert(role < TABLE_ROLES);
 	static const char *const settings[] = {
 #define T(role, setting, ...) [TABLE_##role] = #setting,
 		TABLES(T)
@@ -44,6 +46,7 @@ int tables_count(const struct tables *t, enum table_role role)
 
 const char *tables_file(const struct tables *t, enum table_role role, int i)
 {
+	assert(i >= 0 && i < tables_count(t, role));
 	return table_file(t->of[role].table[i]);
 }
 
@@ -68,6 +71,7 @@ bool tables_asked(const struct tables *t, enum table_role role)
 char *tables_get_at(const struct tables *t, enum table_role role, int i, const char *key,
 		    const struct socketmap_name **server, struct table_origin *origin)
 {
+	assert(i >= 0 && i < tables_count(t, role));
 	const struct table *of = t->of[role].table[i];
 	*server = table_server(of);
 	return *server ? NULL : table_get(of, key, origin);
@@ -83,6 +87,7 @@ void tables_each(const struct tables *t, enum table_role role,
 char *tables_get(const struct tables *t, enum table_role role, const char *key,
 		 struct table_origin *origin)
 {
+	assert(role < TABLE_ROLES);
 	char *value = NULL;
 	for (int i = 0; t && !value && i < t->of[role].n; i++)
 		value = table_get(t->of[role].table[i], key, origin);
@@ -111,6 +116,7 @@ int tables_keys(const char *address, char *room, size_t size, const char *key[TA
 	for (const char *dot = strchr(domain, '.'); dot && n < TABLES_KEYS_MAX - 1;
 	     dot = strchr(dot + 1, '.'))
 		key[n++] = dot;
+	assert(n < TABLES_KEYS_MAX);
 	key[n++] = "*";
 	return n;
 }

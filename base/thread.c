@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static void *begin_thread(void *argument)
 
 int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument)
 {
+	assert(strlen(name) <= 15 && run);
 	sigset_t all, before;
 	struct beginning *b = mem_alloc(sizeof *b);
 	*b = (struct beginning){name, run, argument};

@@ -44,6 +44,7 @@ static void queue_append(struct queue *q, struct thread_pool_job *job)
 
 static void queue_shift(struct queue *q)
 {
+	assert(q->first);
 	q->first = q->first->next;
 	if (!q->first)
 		q->last = &q->first;
@@ -146,12 +147,14 @@ void thread_pool_give_way(struct thread_pool *p)
 
 void thread_pool_start(struct thread_pool *p)
 {
+	assert(!p->stopped);
 	for (; p->nthread < p->threads; p->nthread++)
 		thread_need(&p->thread[p->nthread], p->name, run_worker, p);
 }
 
 static bool give_job(struct thread_pool *p, struct thread_pool_job *job, bool counts)
 {
+	assert(job->work && job->done);
 	pthread_mutex_lock(&p->lock);
 	bool room = !p->stopped && (!counts || p->waiting < p->queue_max);
 	if (room) {

@@ -51,6 +51,7 @@ static void sift_down(struct timers *h, size_t slot, struct timer *t)
 
 void timer_start(struct timers *h, struct timer *t, int64_t due_ms)
 {
+	assert(t->expired);
 	timer_stop(h, t);
 	t->due_ms = due_ms;
 	if (h->n + 2 > h->cap) {

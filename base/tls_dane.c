@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -91,6 +92,7 @@ static void copy_records(struct tls_dane *d, const struct resolve_tlsa *from, in
 	}
 	/* The order in which they come is nobody's choice. */
 	qsort(d->record, (size_t)n, sizeof *d->record, compare_records);
+	assert(d->nrecord == n);
 }
 
 static void put_id(struct buf *to, const struct tls_dane *d)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/refs.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@ const char *tls_result_type_word(enum tls_result_type type)
 		TLS_RESULT_TYPES(X)
 #undef X
 	};
+	assert(type < sizeof words / sizeof words[0]);
 	return words[type];
 }
 
@@ -25,6 +27,7 @@ const char *tls_result_policy_word(enum tls_result_policy policy)
 		TLS_RESULT_POLICIES(X)
 #undef X
 	};
+	assert(policy < sizeof words / sizeof words[0]);
 	return words[policy];
 }
 

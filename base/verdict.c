@@ -6,6 +6,7 @@
 #include "base/refs.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -62,6 +63,7 @@ static struct verdict *make_verdict(enum verdict_stage stage, enum verdict_class
 				    const char *dsn, const char *host, const char *text,
 				    int64_t when_ms)
 {
+	assert(class < VERDICT_CLASSES);
 	char clean_host[VERDICT_HOST_MAX + 1], clean_text[VERDICT_TEXT_MAX + 1];
 	size_t host_len = utf8_clean(clean_host, host ? host : "", VERDICT_HOST_MAX);
 	size_t text_len = utf8_clean(clean_text, text ? text : "", VERDICT_TEXT_MAX);
@@ -128,6 +130,7 @@ void verdict_unref(struct verdict *v)
 
 const char *verdict_class_name(enum verdict_class class)
 {
+	assert(class < VERDICT_CLASSES);
 	return classes[class].name;
 }
 

@@ -39,6 +39,7 @@ struct events {
 
 static int64_t count_lines(const char *text, size_t len)
 {
+	assert(len == 0 || text[len - 1] == '\n');
 	int64_t n = 0;
 	for (const char *end = text + len; text < end; n++)
 		text = (const char *)memchr(text, '\n', (size_t)(end - text)) + 1;
@@ -47,6 +48,7 @@ static int64_t count_lines(const char *text, size_t len)
 
 static void add_lines(struct events *e, const char *lines, size_t len, int64_t n)
 {
+	assert(n > 0 || len == 0);
 	buf_append(&e->waiting, lines, len);
 	e->count += n;
 }
@@ -89,6 +91,7 @@ static void put_off(struct events *e, const char *why)
 		e->wait_ms = most_ms;
 	if (asked_ms > e->wait_ms)
 		e->wait_ms = asked_ms;
+	assert(e->wait_ms > 0);
 }
 
 /* False: not now. */
@@ -98,6 +101,7 @@ static bool give_once(struct events *e)
 	struct buf why = {0};
 	enum receiver_answer answer = receiver_give(e->receiver, buf_data(&e->waiting),
 						    buf_len(&e->waiting), &taken, &why);
+	assert(taken <= buf_len(&e->waiting));
 	bool refused = answer == RECEIVER_REFUSES;
 	int64_t n = forget_lines(e, taken, refused ? METRIC_events_refused : METRIC_events_taken);
 	if (refused)
@@ -227,6 +231,7 @@ void events_stop(struct events *e)
 
 void events_recall(struct events *e, const char *text)
 {
+	assert(!e->loop->running && !e->ended);
 	size_t len = strlen(text);
 	int64_t n = count_lines(text, len);
 	/* The last line was within the room that there was; what comes next waits for less of it. */

@@ -94,6 +94,11 @@ static void drop_note(void *owner, struct note *note)
 	free(note);
 }
 
+static void ignore_timer(void *unused)
+{
+	(void)unused;
+}
+
 static int set_up(void **state)
 {
 	char name[IDENT_TEXT];
@@ -108,6 +113,7 @@ static int set_up(void **state)
 			     .beat_ms = INT64_MAX};
 	r.conf = conf_defaults();
 	r.loop = loop_new("replica", drop_note, NULL, &r);
+	timer_init(&r.again, ignore_timer, NULL);
 	free(r.conf->spool);
 	r.conf->spool = mem_strdup(folder);
 	char *path = mem_printf("%s/large", folder);
