@@ -265,6 +265,7 @@ void control_free(struct control **kp)
 
 static void append_frame(struct connection *c, const char *text, size_t len, bool is_error)
 {
+	assert(c->state == ANSWERING);
 	unsigned char head[CONTROL_HEAD];
 	control_head(head, len, is_error);
 	buf_append(stream_out(c->stream), head, sizeof head);

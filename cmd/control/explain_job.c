@@ -11,6 +11,7 @@
 #include "cmd/control/explain_domain.h"
 #include "cmd/text/explain_print.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,7 @@ static void finish_domain(struct explain_job *j)
 /* The rest of them is asked for step by step, so that mail does not wait for it. */
 static void add_to_domain(struct explain_job *j, const struct spool_command *c)
 {
+	assert(j->what && c->nrow <= DOMAIN_ROWS);
 	bool more = c->nrow == DOMAIN_ROWS;
 	if (!j->domain)
 		j->domain = explain_domain_new(j->what);
@@ -182,6 +184,7 @@ void explain_job_shown(struct spool_command *c)
 	struct explain_job *j = c->owner;
 	magic_check(j, EXPLAIN_JOB_MAGIC);
 	struct buf out;
+	assert(!j->shown);
 	if (j->as_site) {
 		add_to_domain(j, c);
 		spool_command_free(&c);

@@ -12,6 +12,7 @@
 #include "cmd/text/flow_tell.h"
 #include "cmd/text/order_print.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FLOW_JOB_MAGIC = 0xf10e0b01 };
@@ -195,6 +196,7 @@ void flow_job_inquired(struct cluster_inquiry *s)
 {
 	struct flow_job *j = s->owner;
 	magic_check(j, FLOW_JOB_MAGIC);
+	assert(!j->asked);
 	if (j->request && s->why) {
 		control_complain(j->request, "sluice: no node was asked: %s\n", s->why);
 		control_finish(j->request, STATUS_REFUSED);

@@ -73,6 +73,7 @@ static void on_tried(void *owner, const char *why)
 	struct tried *t = owner;
 	struct milter_job *j = t->job;
 	struct milter_row *row = &j->row[t->row];
+	assert(t->probe);
 	row->took_us = clock_steady_us() - j->began_us;
 	row->why = why ? mem_strdup(why) : NULL;
 	milter_probe_end(&t->probe);

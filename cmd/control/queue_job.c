@@ -21,6 +21,7 @@ static void go_on(struct queue_job *);
 static void ask_spool(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t after,
 		      int limit)
 {
+	assert(j->request);
 	struct spool_command *c = spool_command_new(op, j->loop, j);
 	c->id = id;
 	c->after = after;
@@ -52,6 +53,7 @@ static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved w
 	};
 	if (why == SPOOL_HELD)
 		return j->args.verb == QUEUE_HOLD ? "held already" : "on hold, which release ends";
+	assert(why < SPOOL_UNMOVED && words[why]);
 	return words[why];
 }
 
@@ -302,6 +304,7 @@ static void take_page(struct queue_job *j, const struct spool_command *c)
 
 static void take_change(struct queue_job *j, const struct spool_command *c)
 {
+	assert(is_change(j));
 	char text[IDENT_TEXT];
 	*(c->op == SPOOL_DELETE && j->args.refilter ? &j->refilter.deleted : &j->messages) +=
 		c->affected;
@@ -366,6 +369,7 @@ void queue_job_answer(struct spool_command *c)
 void queue_job_sites(struct dest_command *c)
 {
 	struct queue_job *j = c->owner;
+	magic_check(j, QUEUE_JOB_MAGIC);
 	assert(j->in_flight > 0);
 	j->in_flight--;
 	queue_sites_learn(j->sites, c);

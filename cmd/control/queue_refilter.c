@@ -64,6 +64,7 @@ enum spool_unmoved queue_refilter_shown(struct queue_job *j, struct spool_comman
 
 static void say_replaced(struct queue_job *j, const struct refilter *r)
 {
+	assert(r->as);
 	struct buf text = {0};
 	char was[IDENT_TEXT], is[IDENT_TEXT];
 	buf_printf(&text, "%s: changed by filters, and released as %s\n",
@@ -84,11 +85,13 @@ enum spool_order queue_refilter_answered(struct queue_job *j, const struct refil
 		say_replaced(j, r);
 		return SPOOL_SHOW;
 	case REFILTER_DISCARDED:
+		assert(r->says);
 		control_complain(j->request, "sluice: %s: deleted: %s\n", id, r->says);
 		return SPOOL_DELETE;
 	case REFILTER_HELD:
 		break;
 	}
+	assert(r->says);
 	control_complain(j->request, "sluice: %s: still on hold: %s\n", id, r->says);
 	j->refilter.held++;
 	j->status = STATUS_REFUSED;

@@ -9,6 +9,7 @@
 #include "cmd/text/shape_print.h"
 #include "spool/shape.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,7 @@ void shape_job_answer(struct spool_command *c)
 {
 	struct shape_job *j = c->owner;
 	magic_check(j, SHAPE_JOB_MAGIC);
+	assert(!j->answer);
 	j->answer = c;
 	if (!j->request) {
 		job_free(j);

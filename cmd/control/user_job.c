@@ -11,6 +11,7 @@
 #include "cmd/text/user_args.h"
 #include "cmd/text/user_print.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { USER_JOB_MAGIC = 0x05e70b01, COUNTED_AT_ONCE = 500 };
@@ -137,6 +138,7 @@ static void ask_page(struct user_job *j, uint64_t after)
 
 static void begin_count(struct user_job *j, struct limiter_order *o)
 {
+	assert(!j->found);
 	struct buf error = {0};
 	j->found = o;
 	j->queued = 0;
@@ -150,6 +152,7 @@ void user_job_counted(struct spool_command *c)
 {
 	struct user_job *j = c->owner;
 	magic_check(j, USER_JOB_MAGIC);
+	assert(j->found);
 	uint64_t last = c->after;
 	queue_unread_add(&j->unread, c);
 	for (int i = 0; i < c->nrow; i++) {

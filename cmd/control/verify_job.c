@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,12 +90,14 @@ static void on_client_gone(struct request *r)
 {
 	struct asking *a = r->job;
 	magic_check(a, ASKING_MAGIC);
+	assert(a->question->owner == a);
 	a->question->owner = NULL;
 	asking_free(a);
 }
 
 static void say_answer(const struct asking *a, const struct verify *v)
 {
+	assert((size_t)v->result < sizeof results / sizeof *results && results[v->result].word);
 	struct buf out;
 	buf_init(&out);
 	(a->json ? put_json : put_line)(&out, v);
@@ -113,6 +116,7 @@ static void on_late(void *owner)
 				      "no answer within %d s; \"sluice explain %s\" says what mail "
 				      "for it waits for",
 				      PATIENCE_MS / 1000, strrchr(a->address, '@') + 1);
+	assert(a->question->owner == a);
 	a->question->owner = NULL;
 	say_answer(a, &none);
 	verdict_unref(none.verdict);
@@ -158,6 +162,7 @@ void verify_job_answer(struct verify *v)
 	struct asking *a = v->owner;
 	if (a) {
 		magic_check(a, ASKING_MAGIC);
+		assert(a->question == v);
 		say_answer(a, v);
 		asking_free(a);
 	}

@@ -8,9 +8,13 @@
 #ifndef CMD_HTTP_ASKER_H
 #define CMD_HTTP_ASKER_H
 
+#include "base/magic.h"
 #include "base/mailbox.h"
 
+enum { ASKER_MAGIC = 0xa5ce0011 };
+
 struct asker {
+	unsigned magic;
 	void (*answer)(struct asker *, struct note *);
 };
 

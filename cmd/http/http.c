@@ -11,6 +11,7 @@
 #include "qmgr/flow_command.h"
 #include "replica/node.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -79,6 +80,7 @@ static void obey_order(struct http *h, struct http_order *o)
 static void give_to_asker(void *owner, struct note *note)
 {
 	struct asker *a = owner;
+	magic_check(a, ASKER_MAGIC);
 	a->answer(a, note);
 }
 
@@ -234,7 +236,10 @@ void http_free(struct http **hp)
 	mailbox_drain(&h->loop->mailbox);
 	http_asks_free(h);
 	http_looks_free(h);
+	assert(list_empty(&h->asks) && list_empty(&h->looks) && h->heavy == 0);
+	assert(h->events.n == 0 && h->clients.n == 0);
 	page_watch_fini(&h->watch);
+	assert(list_empty(&h->glance.waiting));
 	glance_fini(&h->glance);
 	cluster_view_free(&h->nodes);
 	node_view_free(&h->epochs);

@@ -20,6 +20,7 @@ enum { PAGE = 500 };
 struct http_ask *http_ask_new(struct http *h, struct MHD_Connection *c)
 {
 	struct http_ask *a = mem_zalloc(sizeof *a);
+	a->asker.magic = ASKER_MAGIC;
 	a->http = h;
 	a->connection = c;
 	a->status = MHD_HTTP_OK;
@@ -32,7 +33,7 @@ struct http_ask *http_ask_new(struct http *h, struct MHD_Connection *c)
 
 static void ask_free(struct http_ask *a)
 {
-	assert(a->http->heavy >= a->heavy);
+	magic_check(&a->asker, ASKER_MAGIC);
 	glance_leave(&a->glancer);
 	list_remove(&a->in_look);
 	list_remove(&a->link);
@@ -41,6 +42,7 @@ static void ask_free(struct http_ask *a)
 	buf_fini(&a->out);
 	free(a->what);
 	spool_command_free(&a->shown);
+	magic_clear(&a->asker);
 	free(a);
 }
 
@@ -70,6 +72,7 @@ void http_asks_free(struct http *h)
 
 void http_ask_wait(struct http_ask *a)
 {
+	assert(a->connection);
 	assert(a->state == ASK_NEW || a->state == ASK_WAITING);
 	if (a->state == ASK_NEW)
 		MHD_suspend_connection(a->connection);
@@ -78,8 +81,8 @@ void http_ask_wait(struct http_ask *a)
 
 void http_ask_done(struct http_ask *a, unsigned status)
 {
+	assert(!a->in_flight);
 	assert(a->state == ASK_NEW || a->state == ASK_WAITING);
-	assert(a->http->heavy >= a->heavy);
 	bool waited = a->state == ASK_WAITING;
 	a->status = status;
 	a->state = ASK_ANSWERED;
@@ -88,6 +91,7 @@ void http_ask_done(struct http_ask *a, unsigned status)
 	a->heavy = false;
 	if (!waited)
 		return;
+	assert(a->connection);
 	MHD_resume_connection(a->connection);
 	http_daemon_wake(&a->http->daemon);
 }
@@ -182,6 +186,7 @@ static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct
 		http_ask_refuse(a, MHD_HTTP_SERVICE_UNAVAILABLE, "too many such questions at once");
 		return false;
 	}
+	assert(!a->heavy);
 	a->heavy = true;
 	a->http->heavy++;
 	a->asker.answer = answer;
@@ -190,6 +195,7 @@ static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct
 
 static void send_note(struct http_ask *a, struct loop *to, struct note *note)
 {
+	assert(!a->in_flight);
 	a->in_flight = true;
 	http_ask_wait(a);
 	loop_post(to, note);

@@ -5,6 +5,8 @@
 #include "cmd/text/explain_print.h"
 #include "cmd/http/http_ask.h"
 
+#include <assert.h>
+
 static void take_explanation(struct asker *asker, struct note *note);
 
 static void finish_ask(struct http_ask *a)
@@ -28,6 +30,7 @@ static void take_message(struct asker *asker, struct note *note)
 	struct explain_question *x =
 		c->nrow > 0 ? explain_print_asks(&c->row[0], a->http->loop, &a->asker) : NULL;
 	if (x) {
+		assert(!a->shown);
 		a->shown = c;
 		a->asker.answer = take_explanation;
 		a->in_flight = true;

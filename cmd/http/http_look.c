@@ -21,6 +21,7 @@ static void look_free(struct http_look *k)
 		k->http->heavy--;
 	buf_fini(&k->out);
 	free(k->key);
+	magic_clear(&k->asker);
 	free(k);
 }
 
@@ -53,6 +54,7 @@ static bool make_room(struct http *h)
 static struct http_look *look_new(struct http *h, const char *key)
 {
 	struct http_look *k = mem_zalloc(sizeof *k);
+	k->asker.magic = ASKER_MAGIC;
 	k->http = h;
 	k->key = mem_strdup(key);
 	list_init(&k->waiting);
@@ -70,6 +72,7 @@ static void hand_over(struct http_ask *a, const struct http_look *k)
 
 static void begin_look(struct http_look *k, const struct look_kind *kind, void *own)
 {
+	assert(k->state != LOOK_ASKING && !k->own);
 	buf_clear(&k->out);
 	k->own = own;
 	k->free_own = kind->free_own;
@@ -82,6 +85,7 @@ static void begin_look(struct http_look *k, const struct look_kind *kind, void *
 
 static void wait_for(struct http_look *k, struct http_ask *a)
 {
+	assert(list_empty(&a->in_look));
 	http_ask_wait(a);
 	list_append(&k->waiting, &a->in_look);
 }

@@ -8,6 +8,7 @@
 #include "cmd/http/http_sampling.h"
 #include "cmd/text/reasons.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static void put_oldest(struct buf *to, const struct sample *sample)
 	const char *between = "";
 	for (int i = 0; i < sample->n; i++) {
 		const struct envelope *e = sample->row[i].envelope;
+		assert(sample->row[i].site <= SPOOL_SITE_MAX);
 		struct oldest *o = &of[sample->row[i].site];
 		if (o->arrived_ms == 0 || e->arrived_ms < o->arrived_ms)
 			*o = (struct oldest){e->arrived_ms, e->id};
@@ -103,6 +105,7 @@ static void take_why(struct asker *asker, struct note *note)
 	struct explain_question *x = (struct explain_question *)note;
 	if (http_look_back(k)) {
 		struct reasons_question *q = k->own;
+		assert(q->next < q->sampling.sample->n);
 		reasons_add_active(q->reasons, &q->sampling.sample->row[q->next++], x,
 				   clock_wall_ms());
 		add_rows(k);

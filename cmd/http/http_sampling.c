@@ -3,6 +3,7 @@
 
 #include "spool/spool.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void take_part(struct asker *asker, struct note *note)
@@ -11,6 +12,7 @@ static void take_part(struct asker *asker, struct note *note)
 	struct spool_command *c = (struct spool_command *)note;
 	if (http_look_back(k)) {
 		struct http_sampling *s = k->own;
+		assert(!s->sample && c->sample);
 		s->sample = c->sample;
 		c->sample = NULL;
 		s->after = c->after;
@@ -26,6 +28,7 @@ void http_sampling_ask(struct http_look *k)
 {
 	struct http_sampling *s = k->own;
 	struct spool_command *c = spool_command_new(SPOOL_SAMPLE, k->http->loop, k);
+	assert(s->sample);
 	c->sample = s->sample;
 	s->sample = NULL;
 	c->after = s->after;

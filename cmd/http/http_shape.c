@@ -7,6 +7,7 @@
 #include "cmd/text/shape_print.h"
 #include "spool/shape.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ static void take_part(struct asker *asker, struct note *note);
 static void ask_part(struct http_look *k, struct shape_question *q)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SHAPE, k->http->loop, k);
+	assert(q->shape);
 	c->shape = q->shape;
 	q->shape = NULL;
 	c->after = q->after;
@@ -57,6 +59,7 @@ static void take_part(struct asker *asker, struct note *note)
 	struct spool_command *c = (struct spool_command *)note;
 	if (http_look_back(k)) {
 		struct shape_question *q = k->own;
+		assert(!q->shape);
 		q->shape = c->shape;
 		c->shape = NULL;
 		q->after = c->after;
@@ -74,6 +77,7 @@ static void take_maildrop(struct asker *asker, struct note *note)
 	struct maildrop_shape *m = (struct maildrop_shape *)note;
 	if (http_look_back(k)) {
 		struct shape_question *q = k->own;
+		assert(!q->shape);
 		q->shape = m->shape;
 		m->shape = NULL;
 		if (m->error)

@@ -9,6 +9,7 @@
 #include "dkim/key_record.h"
 #include "dns/dns.h"
 
+#include <assert.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,9 @@ static void take_answer(void *owner, struct note *note)
 {
 	struct looking *l = owner;
 	struct resolve *r = (struct resolve *)note;
+	assert(r->order >= 0 && r->order < l->n && !l->look[r->order].answer);
 	l->look[r->order].answer = r;
+	assert(l->open > 0);
 	if (--l->open == 0)
 		ev_break(l->loop->ev, EVBREAK_ALL);
 }

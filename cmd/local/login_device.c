@@ -10,6 +10,7 @@
 #include "smtpc/token_device.h"
 #include "smtpc/token_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -124,6 +125,7 @@ static void on_polled(void *owner, const struct https_answer *h)
 static void post_form(struct asking *a, const char *url, struct buf *form,
 		      void (*answered)(void *, const struct https_answer *))
 {
+	assert(!a->request);
 	struct https_order order = {
 		.url = url, .ca = a->source.ca, .body = form, .timeout_ms = FETCH_MS};
 	a->request = https_begin(a->https, &order, answered, a);

@@ -293,6 +293,7 @@ static void take_answer(void *owner, struct note *note)
 	struct asking *a = owner;
 	struct resolve *r = (struct resolve *)note;
 	struct route_hop *h = r->owner;
+	assert(!h->answer);
 	h->answer = r;
 	assert(a->open > 0);
 	if (--a->open == 0)
@@ -307,6 +308,7 @@ static void too_long(void *owner)
 
 static void ask_hop(struct asking *a, struct route_hop *h, bool by_domain)
 {
+	assert(!h->answer);
 	struct conf_relay r = {.port = 0};
 	struct resolve *q;
 	if (by_domain && h->text[0] == '[') {

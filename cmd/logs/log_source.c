@@ -89,6 +89,7 @@ static size_t inflate_some(struct log_source *s, void *to, size_t size)
 /* Behind what is left of the last line. */
 static void fill_room(struct log_source *s)
 {
+	assert(s->at <= s->filled);
 	memmove(s->room, s->room + s->at, s->filled - s->at);
 	s->filled -= s->at;
 	s->at = 0;

@@ -200,6 +200,7 @@ static void ask_for_recovery(struct maildrop *m)
 
 static void on_recovered(struct maildrop *m, struct spool_command *answer)
 {
+	assert(!m->recovered);
 	spool_command_free(&answer);
 	m->recovered = true;
 	maildrop_folder_left(&m->folder, &m->takes);

@@ -17,6 +17,7 @@
 #include "spool/disk.h"
 #include "stages/archive.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -342,6 +343,7 @@ static void on_passage_over(struct passage *p)
 	struct take *t = p->owner;
 	struct spool_store *ask = new_store(t, p->loop);
 	magic_check(t, TAKE_MAGIC);
+	assert(t->passage == p);
 	t->passage = NULL;
 	t->end = TAKE_AGAIN;
 	if (p->end != PASSAGE_DONE || p->draft.envelope->nrcpt == 0)
@@ -474,6 +476,7 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	struct conf *conf = with->conf;
 	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
 	struct maildrop_first first;
+	assert(!t->passage && !t->filters);
 	buf_init(&r.head);
 	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)

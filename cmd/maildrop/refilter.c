@@ -73,6 +73,7 @@ static void log_refiltered(const struct refilter *r)
 static void answer_asker(struct refilter *r, enum refilter_end end, const char *says)
 {
 	end_passage(r);
+	assert(!r->says);
 	r->end = end;
 	r->says = says ? mem_strdup(says) : NULL;
 	log_refiltered(r);
@@ -297,12 +298,14 @@ static void on_passage_over(struct passage *p)
 	struct refilter *r = p->owner;
 	struct refilters *all = r->all;
 	magic_check(r, REFILTER_MAGIC);
+	assert(r->passage == p);
 	if (settle_passage(r, p))
 		all->room(all->owner);
 }
 
 static void begin_passage(struct refilters *all, const struct take_means *with, struct refilter *r)
 {
+	assert(!r->passage && !r->filters);
 	list_append(&all->passing, &r->link);
 	all->npassing++;
 	if (owes_report(r->envelope)) {
@@ -334,11 +337,13 @@ void refilters_init(struct refilters *all, void (*room)(void *owner), void *owne
 void refilters_fini(struct refilters *all)
 {
 	assert(list_empty(&all->waiting) && list_empty(&all->passing));
+	assert(all->npassing == 0);
 }
 
 void refilters_take(struct refilters *all, struct refilter *r)
 {
 	magic_check(r, REFILTER_MAGIC);
+	assert(!r->all);
 	r->all = all;
 	list_append(&all->waiting, &r->link);
 	if (all->stopped)
@@ -358,6 +363,7 @@ void refilters_stored(struct spool_store *reply)
 {
 	struct refilter *r = reply->owner;
 	magic_check(r, REFILTER_MAGIC);
+	assert(!r->passage);
 	struct refilters *all = r->all;
 	r->as = reply->stored ? reply->id : 0;
 	if (reply->stored)

@@ -9,6 +9,7 @@
 #include "cmd/operator/top_screen.h"
 #include "cmd/text/stats_print.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -193,6 +194,7 @@ static void see_one(struct top *t)
 	struct buf text, page;
 	if (t->now.nsite == 0)
 		return;
+	assert(t->screen.chosen >= 0 && t->screen.chosen < t->now.nsite);
 	char *words[] = {dest, verb, t->now.site[t->screen.chosen].name, NULL};
 	buf_init(&text);
 	buf_init(&page);

@@ -111,6 +111,7 @@ static bool is_restarting(const struct ending *e)
 
 static void let_wait(struct server *s, struct request *waiter)
 {
+	assert(!s->ending.waiter);
 	s->ending.waiter = waiter;
 	waiter->job = s;
 	waiter->gone = waiter_gone;
@@ -323,6 +324,7 @@ bool ending_try_restart(struct server *s, struct buf *says)
 static void look_on(void *owner)
 {
 	struct server *s = owner;
+	assert(s->ending.trial.pid || s->ending.state != ENDING_NONE);
 	if (s->ending.trial.pid)
 		look_at_trial(s);
 	else if (s->ending.state == ENDING_DRAIN)

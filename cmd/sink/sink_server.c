@@ -5,6 +5,7 @@
 #include "cmd/sink/sink_session.h"
 #include "cmd/sink/sink_tls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -182,6 +183,7 @@ void sink_close(struct sink *k)
 {
 	list_each (link, tmp, &k->sessions)
 		sink_session_drop(link);
+	assert(list_empty(&k->sessions) && k->open == 0);
 	if (k->loop) {
 		ev_io_stop(k->loop->ev, &k->acceptor);
 		ev_signal_stop(k->loop->ev, &k->term);

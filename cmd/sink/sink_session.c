@@ -77,6 +77,7 @@ void sink_session_reply(struct sink_session *s, const char *fmt, ...)
 /* Its 220 has gone out. What came in clear behind the command is forgotten: RFC 3207 4.2, 5. */
 static void shake_hands(struct sink_session *s)
 {
+	assert(!s->tls);
 	buf_clear(stream_in(s->stream));
 	stream_start_tls(s->stream, s->sink->tls, true, NULL, NULL);
 	stream_resume(s->stream);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static int64_t column_value(const struct shape_row *row, int column)
 void shape_view_init(struct shape_view *v, const struct shape *s, double minutes, int width,
 		     bool color)
 {
+	assert(s->buckets >= 1 && s->buckets <= SHAPE_BUCKETS_MAX);
 	*v = (struct shape_view){
 		.shape = s, .minutes = minutes, .color = color, .name_width = width};
 	for (int i = 0; i <= s->buckets; i++) {

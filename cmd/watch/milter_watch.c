@@ -6,6 +6,7 @@
 #include "smtpd/milter/milter_health.h"
 #include "smtpd/milter/milter_probe.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { LOOK_MS = 1000 };
@@ -26,6 +27,7 @@ struct milter_watch {
 static void on_probed(void *owner, const char *why)
 {
 	struct watched *w = owner;
+	assert(w->probe);
 	if (why)
 		milter_health_broke(w->filter, MILTER_UNREACHED, why);
 	else
