@@ -101,7 +101,7 @@ bool suspend_begin(struct destdb *, const char *name, enum suspend_kind, int64_t
  * over. A name that means something else than before is suspended as that, and no more as what it meant. */
 
 bool suspend_recall(struct destdb *, const char *name, enum suspend_kind, int64_t until_ms);
-/* As it was said before the start. False: its time was over meanwhile, and it ends now. */
+/* As it was said before the start. False: its time was over meanwhile, and it ends now, or goes on in another spelling. */
 
 bool suspend_end(struct destdb *, const char *name);
 bool suspend_end_one(struct destdb *, const char *name, enum suspend_kind);

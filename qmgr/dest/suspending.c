@@ -168,6 +168,8 @@ bool suspend_recall(struct destdb *db, const char *name, enum suspend_kind kind,
 			in_force->recalled = true;
 		return true;
 	}
+	if (suspend_find(db, name, kind))
+		return false; /* in another spelling it goes on */
 	struct suspended *n = add_suspended(db, name, kind);
 	n->until_ms = until_ms;
 	n->recalled = true;

@@ -470,6 +470,20 @@ static void a_line_that_is_there_twice_counts_once(void **state)
 	assert_int_equal(HASH_COUNT(q->db.suspended), 1);
 }
 
+/* A program from before both were one name has kept both. */
+static void one_name_in_two_spellings_is_suspended_for_as_long_as_the_first_is(void **state)
+{
+	static const char lines[] = "suspended\tdomain=bücher.test\n"
+				    "suspended\tdomain=xn--bcher-kva.test\tuntil=1700000000000\n";
+	(void)state;
+	begin("");
+	destdb_read(&q->db, lines);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 1);
+	assert_true(suspend_covers_domain(&q->db, "xn--bcher-kva.test"));
+	assert_int_equal(suspend_domain_until_ms(&q->db, "xn--bcher-kva.test"), 0);
+	assert_true(q->db.learnt);
+}
+
 /* A limit without its times is asked about again, and then believed as long as any. */
 static void a_limit_without_its_times_is_believed_for_a_while_when_it_is_seen_again(void **state)
 {
@@ -540,6 +554,7 @@ int main(void)
 		TEST(a_line_that_makes_no_sense_is_passed_over),
 		TEST(a_value_that_makes_no_sense_is_as_good_as_none),
 		TEST(a_line_that_is_there_twice_counts_once),
+		TEST(one_name_in_two_spellings_is_suspended_for_as_long_as_the_first_is),
 		TEST(a_limit_without_its_times_is_believed_for_a_while_when_it_is_seen_again),
 		TEST(a_text_of_any_bytes_is_read),
 	};
