@@ -13,6 +13,7 @@
 #include "qmgr/flow_sites.h"
 #include "qmgr/nexthop.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -334,6 +335,7 @@ static void suspend_named(struct qmgr *q, struct dest_command *c)
 
 void dest_execute(struct qmgr *q, struct dest_command *c)
 {
+	assert(c->nsite == 0 && c->nhost == 0 && c->nsuspended == 0);
 	look_up(q, c);
 	if (c->domains && !c->name)
 		copy_all_domains(c, q);

@@ -15,6 +15,7 @@
 #include "qmgr/sched/backlog.h"
 #include "qmgr/sched/selection.h"
 
+#include <assert.h>
 #include <string.h>
 
 static struct explain_row *add_row(struct explain_question *x, enum constraint c,
@@ -327,6 +328,7 @@ static void explain_flow(const struct qmgr *q, struct explain_question *x)
 
 void explain_answer(struct qmgr *q, struct explain_question *x)
 {
+	assert(x->nrow == 0);
 	struct message *m = NULL;
 	if (x->id)
 		HASH_FIND(hh, q->messages, &x->id, sizeof x->id, m);

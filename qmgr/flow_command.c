@@ -9,6 +9,7 @@
 #include "qmgr/sched/claim.h"
 #include "qmgr/sched/flow_rate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,7 @@ void flow_save(struct qmgr *q)
 
 void flow_execute(struct qmgr *q, struct flow_command *c)
 {
+	assert(c->nrow == 0);
 	if (c->op == ORDER_SUSPEND) {
 		if (suspend_begin(&q->db, c->name, SUSPEND_FLOW, c->until_ms))
 			flow_mail_stop(q, c->name);

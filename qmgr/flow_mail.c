@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/flow_mail.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "qmgr/dest/suspend.h"
@@ -9,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 500 };
+enum { PAGE = 500, FLOW_RELEASE_MAGIC = 0xf10e4e1e };
 
 struct flow_release {
+	unsigned magic;
 	char *flow; /* NULL: what waits for a suspended site or host */
 	struct list in_qmgr;
 };
@@ -61,12 +63,14 @@ static void release_end(struct flow_release *r)
 {
 	list_remove(&r->in_qmgr);
 	free(r->flow);
+	magic_clear(r);
 	free(r);
 }
 
 void flow_mail_release(struct qmgr *q, const char *flow)
 {
 	struct flow_release *r = mem_zalloc(sizeof *r);
+	r->magic = FLOW_RELEASE_MAGIC;
 	r->flow = flow ? mem_strdup(flow) : NULL;
 	list_append(&q->releases, &r->in_qmgr);
 	ask_for_page(q, r, 0);
@@ -95,6 +99,7 @@ static bool is_released(const struct flow_release *r, const struct envelope *e)
 void flow_mail_listed(struct qmgr *q, struct spool_command *c)
 {
 	struct flow_release *r = c->owner;
+	magic_check(r, FLOW_RELEASE_MAGIC);
 	uint64_t last = c->after;
 	bool again = c->nrow > 0 && !(r->flow && suspend_covers_flow(&q->db, r->flow));
 	for (int i = 0; i < c->nrow && again; i++) {

@@ -3,6 +3,8 @@
 
 #include "base/number.h"
 
+#include <assert.h>
+
 struct retry_terms retry_terms_of(const struct conf *c, const struct envelope *e)
 {
 	const struct conf_flow *flow = conf_flow_find(c, envelope_flow(e));
@@ -109,6 +111,7 @@ static int64_t least_delay(const struct conf_queue *q, const struct envelope *e)
 int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int64_t now_ms,
 		     double chance)
 {
+	assert(chance >= 0 && chance <= 1);
 	const struct conf_queue *q = t->queue;
 	/* A clock that went back makes an age negative; it counts as young. */
 	int64_t delay = now_ms - envelope_began_ms(e), least = least_delay(q, e);

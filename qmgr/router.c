@@ -382,6 +382,7 @@ static void give_turns(struct qmgr *q)
  * last. Flow and message may be gone when it returns. */
 static void take_turn(struct flow *f, struct list *again, struct list *had)
 {
+	assert(!list_empty(&f->unrouted));
 	struct message *m = list_entry(list_first(&f->unrouted), struct message, in_router);
 	list_move(--f->turns > 0 ? again : had, &f->in_unrouted);
 	list_move(&f->unrouted, &m->in_router);

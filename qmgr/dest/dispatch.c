@@ -30,6 +30,7 @@ static struct conn *idle_to_end(const struct transport *t)
 {
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
+		assert(c->busy == 0);
 		if (c->site->queue.state != QUEUE_PLACED || c->turn >= CONN_TURN)
 			return c;
 	}
@@ -89,6 +90,7 @@ static struct conn *idle_of_provider(const struct transport *t, const struct sit
 {
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
+		assert(c->busy == 0);
 		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED &&
 		    !is_about_to_be_used(c))
 			return c;
@@ -186,6 +188,7 @@ static struct conn *idle_of_other_transports(const struct host *h, const struct 
 {
 	list_each (link, tmp, &h->idle) {
 		struct conn *c = list_entry(link, struct conn, in_host_idle);
+		assert(c->busy == 0);
 		if (c->site->queue.transport != s->queue.transport &&
 		    c->site->queue.state != QUEUE_PLACED && !is_about_to_be_used(c))
 			return c;
@@ -448,6 +451,7 @@ bool dispatch_one(struct transport *t)
 	if (!p)
 		return false;
 	struct site *s = site_of_queue(p->queue);
+	assert(s->queue.transport == t);
 	if (s->db->thread.renew(p))
 		return true;
 	/* Who has just slipped past may fit where the one before was too large. */

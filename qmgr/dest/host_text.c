@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/fields.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ void host_text_put(struct buf *to, const struct host *h, enum fact_which which)
 		[FACT_HEALTH] = put_health,	[FACT_SPEED] = put_speed, [FACT_LIMIT] = put_limit,
 		[FACT_PIPELINE] = put_pipeline, [FACT_PACE] = put_pace,
 	};
+	assert(which < FACT_PART_COUNT);
 	if (which == FACT_HEALTH)
 		put_address(to, h);
 	if (which != FACT_PLAIN)
@@ -214,6 +216,7 @@ static void read_health(struct host *h, const char *text, struct buf *room)
 
 void host_text_read(struct host *h, enum fact_which which, const char *text)
 {
+	assert(which < FACT_PART_COUNT);
 	struct buf room = {0};
 	if (which == FACT_HEALTH)
 		read_health(h, text, &room);

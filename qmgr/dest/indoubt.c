@@ -3,6 +3,7 @@
 
 #include "qmgr/dest/conn.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* In doubt so often at a host, it is another's. */
@@ -38,6 +39,7 @@ static bool is_anothers_turn(const struct recipient *r)
 
 static struct site_host *first_choice(const struct site *s, const struct entry *e)
 {
+	assert(e->n > 0);
 	const struct recipient *r = &e->peer->job->work->envelope->rcpt[e->recipient[0]];
 	struct site_host *same = r->last ? host_by_peer(s, r->last->host) : NULL;
 	if (!same)

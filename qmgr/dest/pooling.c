@@ -4,6 +4,7 @@
 #include "base/date.h"
 #include "qmgr/dest/host_text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,7 @@ unsigned pooling_merge(struct host *h, const struct fact *f)
 
 void pooling_agree(struct host *h, enum fact_which which)
 {
+	assert(which < FACT_PART_COUNT);
 	if (which == FACT_SPEED)
 		keep_speed(h);
 	if (which == FACT_PIPELINE)

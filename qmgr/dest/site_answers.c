@@ -60,6 +60,7 @@ static void host_took(struct conn *c, const struct entry *e)
 /* Whose refusal it is: the one place where that is decided. */
 static bool is_of_host(struct site *s, const struct entry *e, const struct verdict *v)
 {
+	assert(e->n > 0);
 	const struct envelope *env = e->peer->job->work->envelope;
 	if (v->class != VERDICT_DEFERRED)
 		return false;

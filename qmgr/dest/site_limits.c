@@ -9,6 +9,8 @@
 #include "qmgr/sched/flow_rate.h"
 #include "qmgr/sched/share.h"
 
+#include <assert.h>
+
 /* Of one site and peer. */
 struct question {
 	const struct site *s;
@@ -261,6 +263,7 @@ static struct limit first_of(const struct row *row, size_t n, const struct site 
 
 struct limit site_limits_to_begin(const struct site *s, const struct peer *p)
 {
+	assert(p->queue == &s->queue);
 	return FIRST_OF(to_begin, s, p);
 }
 
@@ -271,6 +274,7 @@ struct limit site_limits_of_health(const struct site *s, const struct peer *p)
 
 struct limit site_limits_to_connect(const struct site *s, const struct peer *p)
 {
+	assert(p->queue == &s->queue);
 	return FIRST_OF(to_connect, s, p);
 }
 

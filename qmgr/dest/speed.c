@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/speed.h"
 
+#include <assert.h>
 #include <limits.h>
 
 enum {
@@ -49,6 +50,7 @@ static int64_t service_us(const struct speed *sp, int64_t waited_us)
 
 static int deserved_depth(const struct speed *sp, int64_t s_us)
 {
+	assert(s_us > 0);
 	int64_t n = 1 + sp->r_us / s_us;
 	return n < MESSAGES_MANY ? (int)n : MESSAGES_MANY;
 }

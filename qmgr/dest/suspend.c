@@ -9,6 +9,7 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ const char *suspend_kind_name(enum suspend_kind kind)
 		SUSPEND_KINDS(X)
 #undef X
 	};
+	assert(kind < SUSPEND_KIND_COUNT);
 	return names[kind];
 }
 

@@ -9,6 +9,7 @@
 #include "base/tls_dane.h"
 #include "base/tls_policy.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,7 @@ static int compare_names(const void *a, const void *b)
 /* The names of one group of equal preference, sorted, so that all domains they serve agree. */
 static int append_group(struct buf *b, const struct resolve *r, int first)
 {
+	assert(first < r->nhost);
 	char *name[RESOLVE_HOSTS_MAX];
 	int n = 0;
 	while (first + n < r->nhost && n < RESOLVE_HOSTS_MAX &&
