@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,6 +311,8 @@ void conf_scan_move_titles(struct conf_scan *scan, bool (*titled)(const char *na
 		const struct conf_head *h = &scan->head[i];
 		if (h->title_end == h->title_at || !titled(h->name))
 			continue;
+		assert(done <= h->title_at && h->title_at < h->title_end &&
+		       h->title_end <= h->brace);
 		buf_append(&with, clean + done, h->title_at - done);
 		move_title(&with, clean, h);
 		done = h->brace + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_units.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -49,6 +50,7 @@ static bool not_a(enum conf_type type, const char *text, struct buf *why)
 		[CONF_size] = "a size like 500, 64k, 10m or 1g",
 		[CONF_percent] = "a percentage like 90%",
 	};
+	assert((size_t)type < sizeof forms / sizeof *forms && forms[type]);
 	buf_printf(why, "must be %s, not \"%s\"", forms[type], text);
 	return false;
 }

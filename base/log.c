@@ -7,6 +7,7 @@
 #include "base/log_writer.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static size_t fill_record(struct log_record *r, enum log_level level, const char
 static void make_room(struct gathered *of, size_t size)
 {
 	size_t len = of->held ? of->held->len : 0;
+	assert(of->room >= len);
 	if (of->room - len >= size)
 		return;
 	size_t room = len > 0 ? 2 * of->room : of->before;
@@ -116,6 +118,7 @@ void log_event(enum log_level level, const char *event, ...)
 	struct gathered *of = gathered_of_thread();
 	make_room(of, size);
 	put_record(of->held, &r, size);
+	assert(of->held->len <= of->room);
 	if (of->held->len >= FLUSH_AT || !log_writer_running())
 		hand_over(of);
 }

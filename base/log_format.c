@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@ static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
 const char *log_level_name(enum log_level level)
 {
+	assert((size_t)level < sizeof level_names / sizeof *level_names);
 	return level_names[level];
 }
 
@@ -182,6 +184,7 @@ void log_format_text(struct buf *to, const struct log_record *r)
 	for (int i = 0; i < r->npair; i++)
 		at = put_pair(at, &r->pair[i]);
 	*at++ = '\n';
+	assert((size_t)(at - from) <= most);
 	buf_commit(to, (size_t)(at - from));
 }
 

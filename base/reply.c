@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/reply.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ static void find_dsn(struct reply *r, const char *line)
 	end = skip_part(end + 1, 3);
 	if (!end || (*end != '\0' && *end != ' '))
 		return;
+	assert((size_t)(end - line) < sizeof r->dsn);
 	memcpy(r->dsn, line, (size_t)(end - line));
 	r->dsn[end - line] = '\0';
 }
@@ -124,6 +126,7 @@ static size_t take_text(struct reply *r, const char *bytes, size_t len)
 	while (n < len && is_ordinary(bytes[n]))
 		n++;
 	size_t held = buf_len(&r->lines) - r->line_start;
+	assert(buf_len(&r->lines) >= r->line_start && held <= REPLY_LINE_MAX);
 	size_t room = REPLY_LINE_MAX - held;
 	buf_append(&r->lines, bytes, n < room ? n : room);
 	return n;

@@ -126,6 +126,7 @@ struct tables *tables_renew(const struct conf *c, struct conf_faults *faults)
 	for (int role = 0; role < TABLE_ROLES; role++) {
 		struct role *r = &t->of[role];
 		int n = c->tables->of[role].n;
+		assert(n == files_of(c, (enum table_role)role)->n);
 		r->table = mem_zalloc((size_t)n * sizeof(struct table *));
 		for (; r->n < n; r->n++)
 			r->table[r->n] = renew_table(c, role, r->n, faults);

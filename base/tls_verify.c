@@ -5,6 +5,7 @@
 #include "base/file_io.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <openssl/err.h>
@@ -133,6 +134,7 @@ const char *tls_verified_word(enum tls_verified v)
 		TLS_VERIFIED(X)
 #undef X
 	};
+	assert((size_t)v < sizeof words / sizeof *words);
 	return words[v];
 }
 

@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <gsasl.h>
 #include <openssl/evp.h>
@@ -169,6 +170,7 @@ bool users_find(const struct tables *t, const char *login, struct user_value *v)
 
 bool users_scram(const struct tables *t, const char *login, enum user_hash h, struct user_scram *s)
 {
+	assert(h < USER_HASHES);
 	unsigned char seed[USER_KEY_MAX];
 	struct user_value v, other;
 	bool found = users_find(t, login, &v) && v.scram[h].iterations;

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -57,6 +58,7 @@ static double rate_of_site(struct learn_site *s)
 		taken += n;
 		busy_ms += to_ms - from_ms;
 	}
+	assert(taken == 0 || busy_ms > 0);
 	return taken < TAKEN_LEAST ? 0 : (double)taken * 1000 / (double)busy_ms;
 }
 

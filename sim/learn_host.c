@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static struct learn_span *add_span(struct learn_host *h, int64_t at_ms)
 void learn_host_failed(struct learn_host *h, const char *why, int64_t at_ms)
 {
 	bool first = !h->out;
+	assert(first || h->nspan > 0);
 	struct learn_span *s = first ? add_span(h, at_ms) : &h->span[h->nspan - 1];
 	h->out = true;
 	if (!first && at_ms < s->to_ms + SAME_FAILURE_MS)
@@ -100,6 +102,7 @@ void learn_host_failed(struct learn_host *h, const char *why, int64_t at_ms)
 
 void learn_host_serves(struct learn_host *h, int64_t at_ms)
 {
+	assert(!h->out || h->nspan > 0);
 	if (h->out)
 		h->span[h->nspan - 1].to_ms = at_ms;
 	h->out = false;

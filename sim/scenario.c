@@ -6,6 +6,7 @@
 #include "base/tables.h"
 #include "sim/scenario_rows.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -44,8 +45,11 @@ static const struct conf_section sections[] = {
 	{"row", true, sizeof(struct scenario_row), ROWS(row_rows), ""},
 };
 
+static_assert(sizeof sections / sizeof sections[0] == SCENARIO_KINDS - CONF_KINDS, "one a kind");
+
 static const struct conf_section *section_of(int kind)
 {
+	assert(kind >= CONF_KINDS && kind < SCENARIO_KINDS);
 	return &sections[kind - CONF_KINDS];
 }
 
@@ -78,6 +82,7 @@ static void **array_of(struct scenario *s, int kind, int **n)
 		*n = &s->nhost;
 		return (void **)&s->host;
 	default:
+		assert(kind == SCENARIO_KIND_ROW);
 		*n = &s->nrow;
 		return (void **)&s->row;
 	}
