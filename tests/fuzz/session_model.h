@@ -238,7 +238,7 @@ static bool model_bdat(const char *line, uint64_t *size, bool *last)
 	if (!isdigit((unsigned char)*p) || strspn(p, "0123456789") > 18)
 		return false;
 	*size = strtoull(p, &end, 10);
-	if (*end && *end != ' ')
+	if (*end != ' ' && end[strspn(end, " \t")])
 		return false;
 	end += strspn(end, " ");
 	*last = strncasecmp(end, "LAST", 4) == 0;
