@@ -100,6 +100,7 @@ static struct site_host *best_of(struct site_host *hosts, int n, int64_t host_li
 
 static double load_of(const struct site_host *h)
 {
+	assert(h->weight > 0);
 	return h->host->unanswered ? HUGE_VAL : (double)h->host->connections / h->weight;
 }
 
