@@ -7,6 +7,7 @@
 #include "cmd/http/page_files.h"
 #include "cmd/text/condition_print.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static enum MHD_Result send_file(struct MHD_Connection *c, const struct page_fil
 
 static enum MHD_Result send_answer(struct http_ask *a)
 {
+	assert(a->state == ASK_ANSWERED);
 	size_t len;
 	char *bytes = buf_steal(&a->out, &len);
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
@@ -116,6 +118,7 @@ static enum MHD_Result begin_request(struct http_ask *a, const char *path)
 		{"/api/nodes", http_ask_nodes, NULL},	  {"/api/flows", http_ask_flows, NULL},
 		{"/healthz", NULL, send_health},	  {"/events", NULL, send_events},
 	};
+	assert(a->state == ASK_NEW);
 	const struct page_file *file = page_file(path);
 	if (file)
 		return send_file(a->connection, file);

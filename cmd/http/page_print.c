@@ -11,6 +11,7 @@
 #include "cmd/text/node_rows.h"
 #include "cmd/text/reply_words.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -215,6 +216,7 @@ static void put_login(struct buf *to, const struct limiter_login *l)
 	static const char *const by[] = {[LIMIT_BY_LOGIN] = "login",
 					 [LIMIT_BY_CLIENT] = "client",
 					 [LIMIT_BY_SENDER] = "sender"};
+	assert((size_t)l->by < sizeof by / sizeof *by);
 	bool limited = l->limit[LIMIT_MESSAGES].events > 0;
 	buf_puts(to, "{");
 	json_put_text(to, "name", l->name);

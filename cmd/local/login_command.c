@@ -12,6 +12,7 @@
 #include "cmd/options.h"
 #include "smtpc/token_store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
@@ -48,6 +49,7 @@ static void print_result(const struct login_try *l, const char *peer)
 	static const char *const words[] = {[LOGIN_DONE] = "logged in",
 					    [LOGIN_REFUSED] = "refused",
 					    [LOGIN_FAILED] = "not possible now"};
+	assert((size_t)l->result < sizeof words / sizeof *words);
 	printf("%s: %s%s%s%s\n", peer, words[l->result],
 	       l->result != LOGIN_DONE ? ""
 	       : l->tls		       ? ", under TLS"
@@ -101,6 +103,7 @@ static int test_login(struct conf *conf, struct credential *c, const char *hop)
 	static const char *const kinds[] = {[CREDENTIAL_PASSWORD] = "password",
 					    [CREDENTIAL_TOKEN] = "token",
 					    [CREDENTIAL_REFRESH] = "token by way of"};
+	assert((size_t)c->kind < sizeof kinds / sizeof *kinds);
 	struct route_trace *t = route_trace_hop(conf, hop);
 	int status = STATUS_REFUSED;
 	if (!t || t->nway == 0 || t->way[0].nhop == 0) {

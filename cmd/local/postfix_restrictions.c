@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cmd/local/postfix_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ const char *postfix_restrictions_setting(enum restricted kind)
 					    [RESTRICTED_HELO] = "helo_access",
 					    [RESTRICTED_SENDER] = "sender_access",
 					    [RESTRICTED_RECIPIENT] = "recipient_access"};
+	assert((size_t)kind < sizeof names / sizeof *names);
 	return names[kind];
 }
 

@@ -66,6 +66,7 @@ static void log_refiltered(const struct refilter *r)
 					    [REFILTER_REPLACED] = "changed",
 					    [REFILTER_DISCARDED] = "discarded",
 					    [REFILTER_HELD] = "held"};
+	assert((size_t)r->end < sizeof words / sizeof *words);
 	log_event(LOG_LEVEL_INFO, "refiltered", "id", log_id(r->envelope->id), "result",
 		  words[r->end], "as", r->as ? log_id(r->as) : NULL, "reason", r->says, NULL);
 }

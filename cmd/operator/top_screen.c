@@ -7,6 +7,7 @@
 #include "cmd/text/moment.h"
 #include "cmd/text/stats_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,7 @@ void top_screen_print(const struct top_screen *s, const struct top_look *l,
 	buf_puts(&all, "\n");
 	print_table(s, l, &line, &all);
 	buf_clear(&line);
+	assert((size_t)s->order < TOP_ORDERS);
 	buf_printf(
 		&line,
 		"by %s: [w]orst [a]waiting [d]eferred [r]ate [n]ame   up, down, Enter: see one   "

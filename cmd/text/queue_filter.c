@@ -11,6 +11,7 @@
 #include "base/users.h"
 #include "cmd/text/queue_sites.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,7 @@ bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const cha
 		buf_puts(error, "--reason is empty, which is a part of every reply; --all is all");
 		return false;
 	}
+	assert(by < QUEUE_BY_VALUES);
 	if (by == QUEUE_BY_FROM || by == QUEUE_BY_TO)
 		add_own(f, by, address_pattern_copy(value));
 	else

@@ -4,6 +4,8 @@
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 
+#include <assert.h>
+
 void suppress_print_list(struct buf *to, const struct suppress_command *c)
 {
 	for (int i = 0; i < c->found; i++) {
@@ -23,6 +25,7 @@ static const char *const states[] = {
 
 static void put_order(struct buf *to, const struct suppress_command *c)
 {
+	assert((size_t)c->op < sizeof states / sizeof *states);
 	buf_puts(to, "{");
 	json_put_text(to, "address", c->address);
 	json_put_text(to, "state", states[c->op]);
@@ -51,6 +54,7 @@ void suppress_print_json(struct buf *to, const struct suppress_command *c)
 
 void suppress_print_done(struct buf *to, const struct suppress_command *c)
 {
+	assert((size_t)c->op < sizeof states / sizeof *states);
 	buf_printf(to, "%s %s", c->address, states[c->op]);
 	if (*c->address == '@')
 		buf_printf(to, ": %d recipient%s", c->found, c->found == 1 ? "" : "s");
