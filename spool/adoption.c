@@ -10,6 +10,7 @@
 #include "spool/spool_core.h"
 #include "spool/op.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static void release_stubs(struct spool *s)
 
 void adoption_release(struct spool *s)
 {
+	assert(loop_is_ours(s->loop));
 	int error = adoption_end(s->folder);
 	s->released = !s->recovered;
 	if (error)

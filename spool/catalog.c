@@ -97,6 +97,7 @@ uint64_t catalog_last(const struct catalog *c)
 /* A new page, which is to get its first row at once. */
 static struct catalog_page *add_page(struct catalog *c, size_t at)
 {
+	assert(at <= c->n);
 	if (c->n == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 4;
 		c->page = mem_realloc(c->page, c->cap * sizeof(struct catalog_page *));
@@ -118,7 +119,9 @@ static void remove_page(struct catalog *c, size_t at)
 
 static void move_rows(struct catalog_page *from, size_t first, struct catalog_page *to)
 {
+	assert(first <= from->n);
 	size_t n = from->n - first;
+	assert(to->n + n <= ROWS);
 	memcpy(&to->row[to->n], &from->row[first], n * sizeof(struct row));
 	to->n += n;
 	from->n = first;
@@ -149,6 +152,8 @@ static void insert_stub(struct catalog *c, struct catalog_at *at, struct stub *s
 	       c->page[at->page]->row[at->row].id != s->id);
 	make_room(c, at);
 	struct catalog_page *p = c->page[at->page];
+	assert(p->n < ROWS && at->row <= p->n);
+	assert(at->row == 0 || p->row[at->row - 1].id < s->id);
 	memmove(&p->row[at->row + 1], &p->row[at->row], (p->n - at->row) * sizeof(struct row));
 	p->row[at->row] = (struct row){.id = s->id, .stub = s};
 	p->n++;

@@ -144,6 +144,7 @@ static void begin_segment(struct compact *c, struct segment *g)
 
 static void end_segment(struct compact *c)
 {
+	assert(c->n == 0); /* those of a step are marked until its end */
 	if (c->victim) {
 		assert(c->victim->busy);
 		c->victim->busy = false;
@@ -237,6 +238,7 @@ static bool waits_for_copy(const struct spool *s)
 void compact_run(struct spool *s)
 {
 	struct compact *c = &s->compact;
+	assert(loop_is_ours(s->loop));
 	if (s->journal.stuck)
 		end_segment(c); /* it could not go: there is nothing to come back for */
 	if (waits_for_copy(s))

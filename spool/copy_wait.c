@@ -62,6 +62,7 @@ static void let_go(struct spool *s, const struct op *op)
 void copy_wait_add(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
+	assert(p->keeper); /* nobody else would ever conclude it */
 	hold_places(op);
 	op->barrier = p->barrier + 1;
 	op->awaits_since_us = clock_steady_us();
@@ -122,6 +123,7 @@ static void take_awaiting(struct spool *s, struct op *op)
 
 static void conclude_op(struct spool *s, struct op *op, bool stored)
 {
+	assert(op->kind == OP_STORE || op->kind == OP_START);
 	metrics_observe(HISTOGRAM_replicate_seconds, clock_steady_us() - op->awaits_since_us);
 	take_awaiting(s, op);
 	/* Meanwhile another node may have become the one to answer for it. */
@@ -188,6 +190,7 @@ void copy_wait_receive(struct spool *s, struct note *note)
 {
 	struct replicate *r = (struct replicate *)note;
 	assert(loop_is_ours(s->loop));
+	assert(note->type != SPOOL_REPLICATED || r->of <= s->replication.barrier);
 	if (note->type == SPOOL_REPLICATED)
 		conclude_until(s, r->of);
 	else

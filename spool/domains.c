@@ -145,6 +145,7 @@ static struct domain_list *list_of(struct domains *d, const struct envelope *e, 
 		if (!e->rcpt[i].done)
 			l->of[l->n++] = (struct domain_count){
 				.domain = of_recipient(d, &e->rcpt[i]), .rcpts = 1};
+	assert(l->n == open);
 	qsort(l->of, l->n, sizeof l->of[0], by_number);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -180,6 +181,7 @@ void domains_drop(struct domains *d, struct stub *s)
 	drop_domain(d, s->sender);
 	if (s->rcpt & LISTED) {
 		uint32_t at = s->rcpt & ~LISTED;
+		assert(at < d->nlist && d->list[at]);
 		struct domain_list *l = d->list[at];
 		for (uint32_t i = 0; i < l->n; i++)
 			drop_domain(d, l->of[i].domain);
@@ -195,6 +197,7 @@ void domains_drop(struct domains *d, struct stub *s)
 
 static uint32_t take_from(struct domains *d, const struct domains *from, uint32_t i)
 {
+	assert(i == NONE || (i < from->n && from->row[i].name));
 	return i == NONE ? NONE : take_domain(d, from->row[i].name);
 }
 
@@ -207,6 +210,7 @@ void domains_move(struct domains *d, struct domains *from, struct stub **stub, s
 			s->rcpt = take_from(d, from, s->rcpt);
 			continue;
 		}
+		assert((s->rcpt & ~LISTED) < from->nlist);
 		struct domain_list *l = from->list[s->rcpt & ~LISTED];
 		from->list[s->rcpt & ~LISTED] = NULL;
 		for (uint32_t i = 0; i < l->n; i++)
@@ -224,6 +228,7 @@ uint32_t domains_sender(const struct stub *s)
 uint32_t domains_rcpts(const struct domains *d, const struct stub *s, struct domain_count **of)
 {
 	if (s->rcpt & LISTED) {
+		assert((s->rcpt & ~LISTED) < d->nlist);
 		struct domain_list *l = d->list[s->rcpt & ~LISTED];
 		*of = l->of;
 		return l->n;
@@ -234,6 +239,7 @@ uint32_t domains_rcpts(const struct domains *d, const struct stub *s, struct dom
 
 const char *domains_name(const struct domains *d, uint32_t i)
 {
+	assert(i < d->n);
 	return i == NONE || !d->row[i].name ? "" : d->row[i].name;
 }
 

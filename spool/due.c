@@ -54,7 +54,8 @@ void due_add(struct due *d, struct stub *s)
 void due_remove(struct due *d, struct stub *s)
 {
 	uint32_t slot = s->slot;
-	assert(slot > 0 && d->heap[slot] == s);
+	assert(slot > 0 && slot <= d->n);
+	assert(d->heap[slot] == s);
 	struct stub *last = d->heap[d->n--];
 	s->slot = 0;
 	if (last == s)
@@ -65,6 +66,8 @@ void due_remove(struct due *d, struct stub *s)
 
 void due_moved(struct due *d, struct stub *s)
 {
+	assert(s->slot > 0 && s->slot <= d->n);
+	assert(d->heap[s->slot] == s);
 	sift_up(d, s->slot, s);
 	sift_down(d, s->slot, s);
 }

@@ -158,6 +158,7 @@ static void apply_store(struct spool *s, struct op *op)
 
 void effect_cancel(struct spool *s, const struct stub *stub)
 {
+	assert(stub->state == STUB_ACTIVE && stub->wish != WISH_NONE);
 	struct spool_cancel *c = mem_zalloc(sizeof *c);
 	c->note.type = SPOOL_CANCEL;
 	c->id = stub->id;
@@ -170,6 +171,8 @@ static void apply_start(struct spool *s, struct op *op)
 	work_hold(op->work, &op->start_at);
 	if (op->effective)
 		return;
+	assert(op->stub->state == STUB_ACTIVE && !op->stub->releasing);
+	assert(op->stub->unsettled || !op->stub->work);
 	op->stub->work = op->work;
 	watch_content(op->stub, op->content);
 	post_arrival(s, op, op->envelope, op->content);
@@ -190,6 +193,8 @@ static void apply_keep(struct spool *s, struct op *op)
 	segment_hold(&op->at, USE_ENVELOPE);
 	if (op->effective)
 		return;
+	assert(stub->state == STUB_ACTIVE && stub->releasing);
+	assert(!stub->unsettled);
 	stub->generation = op->generation & STUB_GENERATION_MAX;
 	op->work = stub->work;
 	stub->keep = op;
@@ -219,6 +224,8 @@ static void tell_moved(struct spool *s, const struct op *op)
 static void apply_move(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
+	assert(!op->effective && stub->moving);
+	assert(!stub->unsettled && !stub->releasing);
 	op->was = stub->envelope;
 	stub->envelope = op->at;
 	stub->generation = op->generation & STUB_GENERATION_MAX;
@@ -260,6 +267,7 @@ void effect_written(struct spool *s, struct op *op)
 			op->work = op->stub->work;
 		break;
 	case OP_COPY:
+		assert(!op->effective && !op->copied->segment);
 		*op->copied = op->content_at;
 		segment_hold(op->copied, USE_CONTENT);
 		break;
@@ -309,6 +317,7 @@ static void drop_message(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	assert(stub->state == STUB_GONE);
+	assert(!stub->moving && !stub->unsettled);
 	let_go(s, &stub->envelope);
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
@@ -322,6 +331,7 @@ static void drop_message(struct spool *s, struct op *op)
 
 void effect_settled(struct spool *s, struct op *op)
 {
+	assert(op->effective);
 	if (op->kind == OP_KEEP) {
 		let_go(s, &op->was);
 		work_free(op->work, &s->journal);
@@ -341,6 +351,7 @@ void effect_settled(struct spool *s, struct op *op)
 void effect_refused(struct spool *s, struct op *op)
 {
 	assert(op->kind == OP_STORE);
+	assert(!op->effective); /* its client has been told that it is stored */
 	if (op->first)
 		places_give_back(s, row_of(op)); /* taken when the batch was put together */
 	if (op->replaces)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void found_fini(struct found *f)
@@ -58,6 +59,7 @@ struct stub **found_take(struct found *f, size_t *n)
 	for (size_t i = 0; i < f->slots; i++)
 		if (all[i])
 			all[(*n)++] = all[i];
+	assert(*n == f->n);
 	if (*n > 0)
 		qsort(all, *n, sizeof(struct stub *), by_id);
 	f->slot = NULL;

@@ -273,6 +273,7 @@ void inbox_receive(void *owner, struct note *note)
 		copy_wait_receive(s, note);
 		break;
 	case SPOOL_NOTE_STOP:
+		assert(!s->stop);
 		s->stop = note;
 		break;
 	default:

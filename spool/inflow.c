@@ -38,6 +38,8 @@ uint16_t inflow_row_of(const char *flow)
 
 void inflow_know(struct inflow *in, uint16_t row, const struct conf_flow *conf)
 {
+	assert(row <= INFLOW_ROWS);
+	assert(conf->weight > 0);
 	in->row[row].weight = conf->weight;
 	in->row[row].share = conf->share;
 }
@@ -45,6 +47,7 @@ void inflow_know(struct inflow *in, uint16_t row, const struct conf_flow *conf)
 static void enter_busy(struct inflow *in, uint16_t number)
 {
 	struct inflow_row *row = &in->row[number];
+	assert(!row->busy && in->nbusy <= INFLOW_ROWS);
 	in->busy[in->nbusy] = number;
 	row->busy = ++in->nbusy;
 	if (row->start < in->time)
@@ -54,6 +57,7 @@ static void enter_busy(struct inflow *in, uint16_t number)
 static void leave_busy(struct inflow *in, uint16_t number)
 {
 	struct inflow_row *row = &in->row[number];
+	assert(in->nbusy > 0 && in->busy[row->busy - 1] == number);
 	uint16_t last = in->busy[--in->nbusy];
 	in->busy[row->busy - 1] = last;
 	in->row[last].busy = row->busy;
@@ -63,6 +67,7 @@ static void leave_busy(struct inflow *in, uint16_t number)
 
 void inflow_add(struct inflow *in, struct stub *stub)
 {
+	assert(stub->site <= INFLOW_ROWS); /* and not a site's number */
 	struct inflow_row *row = &in->row[stub->site];
 	due_add(&row->waiting, stub);
 	in->n++;
@@ -73,7 +78,8 @@ void inflow_add(struct inflow *in, struct stub *stub)
 void inflow_remove(struct inflow *in, struct stub *stub)
 {
 	struct inflow_row *row = &in->row[stub->site];
-	assert(row->busy && in->n > 0);
+	assert(row->busy);
+	assert(in->n > 0);
 	due_remove(&row->waiting, stub);
 	in->n--;
 	if (row->waiting.n == 0)
@@ -121,6 +127,7 @@ void inflow_served(struct inflow *in, uint16_t number)
 
 void inflow_hold(struct inflow *in, uint16_t number)
 {
+	assert(number <= INFLOW_ROWS);
 	struct inflow_row *row = &in->row[number];
 	in->nholding += row->held++ == 0;
 	in->held++;
@@ -129,7 +136,10 @@ void inflow_hold(struct inflow *in, uint16_t number)
 void inflow_let_go(struct inflow *in, uint16_t number)
 {
 	struct inflow_row *row = &in->row[number];
-	assert(row->held > 0 && in->held > 0);
+	assert(number <= INFLOW_ROWS);
+	assert(row->held > 0);
+	assert(in->held >= row->held);
+	assert(in->nholding > 0);
 	in->held--;
 	in->nholding -= --row->held == 0;
 }

@@ -245,6 +245,7 @@ void journal_planned(struct journal *j, const struct journal_plan *plan, struct 
 {
 	struct lane *l = &j->lane[LANE_MAIN];
 	assert(j->planned);
+	assert(!s || s->head.seq == plan->seq);
 	j->planned = false;
 	metrics_add(METRIC_files_created, s && !*plan->spare);
 	if (s && !*plan->spare)
@@ -314,6 +315,7 @@ static bool write_end(struct journal *j, struct lane *l)
  * say. */
 static bool close_current(struct journal *j, struct lane *l)
 {
+	assert(l->current->before == 0);
 	l->current->before = l->current->synced;
 	j->closed = true;
 	if (!write_lane(j, l) || !sync_lane(l))
@@ -355,6 +357,7 @@ static struct lane *find_room(struct journal *j, uint32_t number, uint64_t bytes
 bool journal_add(struct journal *j, uint32_t lane, const struct record *what, const void *payload,
 		 bool borrow, struct place *place)
 {
+	assert(lane < LANES);
 	struct lane *l = find_room(j, lane, record_size(what->length));
 	if (l)
 		lane_add(l, what, payload, borrow, place);

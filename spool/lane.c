@@ -93,6 +93,7 @@ bool lane_add_synced(struct lane *l)
 	uint8_t payload[PAYLOAD_SYNCED];
 	if (!s || s->synced <= s->said || s->synced == SEGMENT_BEGIN)
 		return false;
+	assert(s->synced <= s->end); /* a start trusts all that lies before it */
 	payload_set_synced(payload, s->synced);
 	append_record(l, &(struct record){.type = RECORD_SYNCED, .length = sizeof payload}, payload,
 		      false);
@@ -109,8 +110,10 @@ void lane_add(struct lane *l, const struct record *what, const void *payload, bo
 	      struct place *place)
 {
 	assert(what->length <= RECORD_PAYLOAD_MAX);
+	assert(lane_has_room(l, record_size(what->length)));
 	if (l->npiece == 0)
 		lane_add_synced(l);
+	assert(l->current->end + l->added <= UINT32_MAX);
 	*place = (struct place){.segment = l->current,
 				.offset = (uint32_t)(l->current->end + l->added),
 				.size = (uint32_t)record_size(what->length)};

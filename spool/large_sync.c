@@ -83,6 +83,7 @@ void large_sync_give(struct spool *s, struct spool_store *store)
 	l->job.work = run_sync;
 	l->job.done = post_outcome;
 	s->syncing++;
+	assert(loop_is_ours(s->loop));
 	if (!thread_pool_give(s->syncers, &l->job))
 		post_outcome(&l->job);
 }

@@ -60,6 +60,7 @@ void op_give_back(struct spool *s, struct stub *stub)
 
 void op_free(struct op *op)
 {
+	assert(list_empty(&op->link));
 	envelope_free(&op->envelope);
 	content_unref(op->content);
 	free(op);

@@ -20,6 +20,7 @@ enum { STEP = 1000 }; /* messages a turn: mail goes on meanwhile */
 const char *spool_queue_name(enum spool_queue q)
 {
 	static const char *const name[] = {"incoming", "active", "deferred", "hold"};
+	assert(q <= SPOOL_HOLD);
 	return name[q];
 }
 
@@ -249,6 +250,7 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		[SPOOL_REQUEUE] = WISH_REQUEUE, [SPOOL_BOUNCE] = WISH_BOUNCE,
 		[SPOOL_RESUME] = WISH_REQUEUE,	[SPOOL_FLUSH] = WISH_REQUEUE,
 	};
+	assert(c->op > SPOOL_SHAPE && (size_t)c->op < sizeof wish / sizeof wish[0]);
 	const bool held = stub->state == STUB_HELD;
 	const bool releases = c->op == SPOOL_RESUME || (c->op == SPOOL_FLUSH && c->held_too);
 	if (stub->state == STUB_ADOPTED)
@@ -437,6 +439,8 @@ static bool run_commands(struct spool *s)
 
 bool operator_run(struct spool *s)
 {
+	assert(loop_is_ours(s->loop));
+	assert(s->recovered);
 	bool more = run_commands(s);
 	copy_wait_ask_orders(s);
 	return more;

@@ -56,6 +56,7 @@ void parked_end(struct parked *p, struct stub *stub)
 {
 	if (!stub->parked)
 		return;
+	assert(stub->site < p->nsite);
 	assert(p->site[stub->site].parked > 0);
 	p->site[stub->site].parked--;
 	stub->parked = false;
@@ -66,7 +67,8 @@ void parked_leave(struct parked *p, struct stub *stub)
 	parked_end(p, stub);
 	if (!stub->site)
 		return;
-	assert(p->site[stub->site].waiting > 0);
+	assert(stub->site < p->nsite);
+	assert(p->site[stub->site].waiting > p->site[stub->site].parked);
 	p->site[stub->site].waiting--;
 	stub->site = 0;
 }

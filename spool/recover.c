@@ -15,6 +15,7 @@
 #include "spool/op.h"
 #include "spool/checkpoint.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ static struct recovered *recovered_new(struct spool *s)
 
 void recover_start(struct spool *s)
 {
+	assert(!s->recovery_runs && !s->recovered);
 	struct recovered *r = recovered_new(s);
 	int error = thread_start(&s->recovery, "recover", recover, r);
 	s->recovery_runs = error == 0;
@@ -207,6 +209,8 @@ static void tell_known(struct spool *s, const struct recovered *r)
 
 void recover_merge(struct spool *s, struct recovered *r)
 {
+	assert(loop_is_ours(s->loop));
+	assert(!s->recovered);
 	stub_pool_join(&s->stubs, &r->replay.found.pool);
 	domains_move(&s->domains, &r->replay.found.domains, r->stub, r->n);
 	catalog_merge(&s->catalog, r->stub, r->n);

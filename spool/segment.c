@@ -43,6 +43,7 @@ void segment_free(struct segment **sp)
 	struct segment *s = *sp;
 	if (!s)
 		return;
+	assert(!s->busy);
 	list_remove(&s->link);
 	content_file_unref(s->file);
 	free(s->dead);
@@ -116,6 +117,7 @@ struct segment *segment_adopt(int folder, const char *name, uint64_t seq, uint32
 
 bool segment_seal(struct segment *s, uint64_t offset)
 {
+	assert(offset >= SEGMENT_BEGIN);
 	uint8_t head[RECORD_HEAD];
 	record_put(head, s->seed, &(struct record){.type = RECORD_END});
 	struct iovec v = {.iov_base = head, .iov_len = sizeof head};
@@ -130,6 +132,7 @@ bool segment_seal(struct segment *s, uint64_t offset)
 
 bool segment_fill(struct segment *s, uint64_t from, uint64_t to)
 {
+	assert(from >= SEGMENT_BEGIN && from <= to);
 	if (to - from < RECORD_HEAD)
 		return false;
 	struct buf bytes;
@@ -256,12 +259,15 @@ bool segment_release(const struct place *p, enum segment_use use)
 	s->live--;
 	s->needed -= use != USE_CONTENT;
 	s->live_bytes -= p->size;
+	assert(s->needed <= s->live);
+	assert(s->live > 0 || s->live_bytes == 0);
 	return s->live == 0;
 }
 
 void segment_dead(const struct place *p)
 {
 	struct segment *s = p->segment;
+	assert(p->offset >= SEGMENT_BEGIN); /* a byte there will be written over */
 	if (s->ndead == s->dead_cap) {
 		s->dead_cap = s->dead_cap ? s->dead_cap * 2 : 64;
 		s->dead = mem_realloc(s->dead, s->dead_cap * sizeof *s->dead);

@@ -8,6 +8,7 @@
 #include "spool/domains.h"
 #include "spool/spool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ void shape_free(struct shape **sp)
 
 int shape_bucket(const struct shape *s, int64_t age_ms)
 {
+	assert(s->first_ms > 0 && s->buckets > 0);
 	int64_t width = age_ms / s->first_ms;
 	int bucket = 0;
 	if (s->linear)
@@ -91,6 +93,7 @@ static void count_all(struct shape *s, int bucket, int64_t n)
 
 void shape_begin(struct shape *s, const struct domains *d)
 {
+	assert(!s->cell);
 	s->ncell = domains_end(d);
 	s->cell = mem_zalloc((size_t)s->ncell * (size_t)s->buckets * sizeof *s->cell);
 }
@@ -98,6 +101,7 @@ void shape_begin(struct shape *s, const struct domains *d)
 void shape_add(struct shape *s, uint32_t domain, int64_t age_ms, int64_t n)
 {
 	int bucket = shape_bucket(s, age_ms);
+	assert(domain < s->ncell);
 	s->cell[(size_t)domain * (size_t)s->buckets + (size_t)bucket] += n;
 	count_all(s, bucket, n);
 }

@@ -61,6 +61,7 @@ bool spares_keep(struct spares *s, const struct segment *g)
 
 const char *spares_claim(struct spares *s, char name[SPARE_NAME])
 {
+	assert(s->n <= SPARES_MAX);
 	return s->n > 0 ? name_of(--s->n, name) : NULL;
 }
 

@@ -150,6 +150,7 @@ static void free_ops(struct spool *s, struct list *ops)
 {
 	list_each (link, tmp, ops) {
 		struct op *op = list_entry(link, struct op, link);
+		list_remove(link);
 		if (op->kind == OP_FINISH && op->worked && !op->effective)
 			op->work = op->stub->work;
 		if (op->kind != OP_START || !op->effective)

@@ -125,6 +125,7 @@ static const unsigned may_follow[] = {
 
 void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 {
+	assert(stub->state <= STUB_GONE);
 	assert(may_follow[stub->state] & 1U << state);
 	if (stub->state == STUB_INCOMING)
 		inflow_remove(&s->incoming, stub);
@@ -158,5 +159,6 @@ enum spool_queue stub_queue(const struct stub *stub)
 		[STUB_DEFERRED] = SPOOL_DEFERRED, [STUB_HELD] = SPOOL_HOLD,
 		[STUB_ADOPTED] = SPOOL_HOLD,
 	};
+	assert(stub->state < STUB_GONE);
 	return queue_of[stub->state];
 }

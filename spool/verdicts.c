@@ -64,6 +64,7 @@ void verdicts_put_text(struct buf *b, const char *text)
 
 uint64_t cursor_number(struct cursor *c, int bytes)
 {
+	assert(bytes > 0 && bytes <= 8);
 	if (c->bad || c->left < (size_t)bytes) {
 		c->bad = true;
 		return 0;
