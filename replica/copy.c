@@ -23,6 +23,10 @@ void copies_fini(struct copies *c)
 	struct copy *f, *tmp;
 	HASH_ITER(hh, c->table, f, tmp)
 	copies_remove(c, f);
+	for (int i = 0; i < COPY_CLASSES; i++) {
+		assert(list_empty(&c->behind[i]) && list_empty(&c->missing[i]));
+		assert(c->lag[i] == 0);
+	}
 	goals_fini(&c->rush);
 }
 
@@ -78,6 +82,7 @@ void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint
 	assert(acked <= sent && sent <= end);
 	int64_t more = (int64_t)(end - acked) - (int64_t)(f->end - f->acked);
 	c->lag[f->class] += more;
+	assert(c->lag[f->class] >= 0);
 	if (more)
 		metrics_add(METRIC_replica_lag_bytes, more);
 	f->end = end;
@@ -202,6 +207,7 @@ void copies_rush(struct copies *c)
 /* NULL: it is on its way, or waits for large content. */
 static struct copy *rushed_log(struct copies *c)
 {
+	assert(c->rush.n > 0);
 	struct copy *f = copies_find(c, c->rush.of[c->rush.n - 1].key.of, false);
 	return f && f->sent < f->cleared ? f : NULL;
 }

@@ -30,6 +30,7 @@ void orders_fini(struct orders *o)
 {
 	while (o->n > 0)
 		drop_order(o, orders_first(o));
+	assert(list_empty(&o->queue));
 	goals_fini(&o->goals);
 }
 
@@ -144,6 +145,7 @@ void orders_again(struct orders *o)
 
 void orders_done(struct orders *o)
 {
+	assert(o->covered <= o->n);
 	drop_order(o, orders_first(o));
 	o->covered -= o->covered > 0;
 }

@@ -35,10 +35,13 @@ void flight_drop(struct flight *f)
 {
 	while (f->n > 0)
 		drop_first(f);
+	assert(list_empty(&f->sent));
+	assert(f->bytes == 0);
 }
 
 void flight_add(struct flight *f, const struct flown *m)
 {
+	assert(list_empty(&f->sent) || flown_of(f->sent.prev)->number < m->number);
 	struct flown *copy = mem_alloc(sizeof *copy);
 	*copy = *m;
 	copy->link = (struct list){NULL, NULL};

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "spool/bytes.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -140,6 +141,7 @@ static const char *const state_names[REPLICA_STATES] = {
 
 const char *replica_state_name(enum replica_state state)
 {
+	assert(state < REPLICA_STATES);
 	return state_names[state];
 }
 
@@ -218,6 +220,7 @@ char *replica_claim(const struct replica_epoch *e)
 
 bool replica_claim_get(const char *text, struct replica_epoch *e)
 {
+	static_assert(CLAIM_STATE == 15 && REPLICA_TOKEN == 192 + 1, "the widths below");
 	char state[CLAIM_STATE + 1], token[REPLICA_TOKEN];
 	*e = (struct replica_epoch){.epoch = 0};
 	int n = sscanf(text,

@@ -7,6 +7,7 @@
 #include "replica/format.h"
 #include "spool/disk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -100,6 +101,7 @@ static bool write_file(const char *spool, const char *name, const char *text)
 bool life_write(const char *spool, const struct epoch_own *own)
 {
 	char text[NODE_TEXT];
+	assert(own->bond <= EPOCH_LEFT);
 	snprintf(text, sizeof text,
 		 "life=%016" PRIx64 " epoch=%" PRIu64 " beat=%" PRIu32 "%s%s%s\n", own->life,
 		 own->epoch, own->beat, *own->name ? NAME : "", own->name, bonds[own->bond]);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/nats_link.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/thread_pool.h"
 #include "replica/format.h"
 #include "replica/life.h"
 #include "replica/nats_setup.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <nats/nats.h>
@@ -16,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOBS = 5 };
+enum { JOBS = 5, NATS_LINK_MAGIC = 0x4a751127 };
 
 struct nats_link {
+	unsigned magic; /* the library's threads give it back */
 	struct loop *to;
 	struct thread_pool *pool;
 	struct nats_setup
@@ -51,6 +54,7 @@ static struct nats_link_note *note_new(enum nats_link_note_type type)
 
 static void post_note(struct nats_link *l, enum nats_link_note_type type)
 {
+	magic_check(l, NATS_LINK_MAGIC);
 	loop_post(l->to, &note_new(type)->note);
 }
 
@@ -67,6 +71,7 @@ static void on_reconnected(void *owner)
 static void on_denied(void *owner, const char *what)
 {
 	struct nats_link *l = owner;
+	magic_check(l, NATS_LINK_MAGIC);
 	struct nats_link_note *n = note_new(NATS_LINK_DENIED);
 	snprintf(n->error, sizeof n->error, "%s", what);
 	loop_post(l->to, &n->note);
@@ -75,6 +80,7 @@ static void on_denied(void *owner, const char *what)
 static void all_answered(void *closure)
 {
 	struct nats_link *l = closure;
+	magic_check(l, NATS_LINK_MAGIC);
 	sem_post(&l->ended);
 }
 
@@ -110,6 +116,7 @@ static void read_answer(natsMsg *msg, struct nats_link_note *n)
 static void on_answer(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
 {
 	struct nats_link *l = closure;
+	magic_check(l, NATS_LINK_MAGIC);
 	struct nats_link_note *n = note_new(NATS_LINK_ACK);
 	const char *subject = natsMsg_GetSubject(msg), *dot = strrchr(subject, '.');
 	(void)nc;
@@ -265,6 +272,7 @@ static void give_job(struct nats_link *l, struct job *j)
 struct nats_link *nats_link_new(const struct conf *c, const char *node, struct loop *to)
 {
 	struct nats_link *l = mem_zalloc(sizeof *l);
+	l->magic = NATS_LINK_MAGIC;
 	l->to = to;
 	sem_init(&l->ended, 0, 0);
 	nats_setup_init(&l->setup, c, node);
@@ -294,6 +302,8 @@ void nats_link_free(struct nats_link **lp)
 	natsInbox_Destroy(l->inbox);
 	nats_setup_fini(&l->setup);
 	sem_destroy(&l->ended);
+	assert(!l->subscribed); /* nobody calls us any more */
+	magic_clear(l);
 	free(l);
 	*lp = NULL;
 }
@@ -312,6 +322,7 @@ const char *nats_link_publish(struct nats_link *l, const char *subject, uint64_t
 			      const void *message, size_t len)
 {
 	char reply[128];
+	assert(l->subscribed); /* the last set-up went well */
 	snprintf(reply, sizeof reply, "%s.%" PRIu64, l->inbox, number);
 	natsStatus s = natsConnection_PublishRequest(l->setup.connection, subject, reply, message,
 						     (int)len);

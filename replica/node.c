@@ -101,6 +101,7 @@ static void wait_for(struct node *n, const char *reason)
 
 static void lose_epoch(struct node *n, const char *reason)
 {
+	assert(n->state != NODE_GONE);
 	struct note *note = mem_zalloc(sizeof *note);
 	fence_set(0);
 	if (n->state == NODE_UP)
@@ -147,6 +148,7 @@ static void wake_spool(struct node *n)
 static void begin_epoch(struct node *n, const struct replica_epoch *row, uint64_t revision,
 			int64_t asked_ms)
 {
+	assert(n->state == NODE_WAITING);
 	n->row = *row;
 	n->revision = revision;
 	n->state = NODE_UP;
@@ -334,6 +336,7 @@ static void judge_own_row(struct node *n)
 
 static void renew_epoch(struct node *n)
 {
+	assert(n->state == NODE_UP && n->row.state == REPLICA_UP);
 	int64_t asked_ms = clock_up_ms();
 	n->row.seen_ms = clock_wall_ms();
 	n->row.ids_us = reserve_ids();
@@ -776,6 +779,7 @@ void node_free(struct node **np)
 	struct node *n = *np;
 	if (!n)
 		return;
+	assert(!n->taking.runs);
 	atomic_store(&n->interrupt, true);
 	loop_free(&n->loop);
 	roster_fini(&n->roster);

@@ -199,6 +199,7 @@ enum gathered { GATHERED_NOTHING, GATHERED_SOME, GATHERED_ALL };
 static enum gathered gather_unit(struct node *n)
 {
 	bool whole = true;
+	assert(!n->taking.runs); /* it reads them */
 	n->taking.n = 0;
 	for (int i = 0; i < n->roster.n;) {
 		struct roster_row *r = &n->roster.row[i++];
@@ -217,6 +218,8 @@ static enum gathered gather_unit(struct node *n)
 static void start_taking(struct node *n)
 {
 	struct node_taking *t = &n->taking;
+	assert(!t->runs && t->n > 0);
+	assert(t->giving == GIVING_NOTHING && !t->releasing);
 	t->done = false;
 	t->messages = t->doubtful = t->damaged = 0;
 	if (t->failing_ms == 0)
@@ -438,6 +441,7 @@ static void give_back(struct node *n, const char *why)
 
 static void disown_queue(struct node *n)
 {
+	assert(n->taking.giving == GIVING_WANTED);
 	struct spool_disown *d = mem_zalloc(sizeof *d);
 	n->taking.giving = GIVING_ASKED;
 	d->note.type = SPOOL_DISOWN;
@@ -497,6 +501,7 @@ static int64_t patience_ms(const struct node *n)
 static void forget_unit(struct node *n)
 {
 	struct node_taking *t = &n->taking;
+	assert(t->giving == GIVING_GONE && !t->runs);
 	for (int i = 0; i < t->n; i++) {
 		struct roster_row *r = roster_find(&n->roster, t->unit[i].node);
 		char *folder = folder_of(t->unit[i].node);
@@ -595,6 +600,7 @@ static void finish_taking(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
+	assert(t->done && !t->runs && !t->releasing);
 	const bool lost = any_lost(n, &named);
 	/* Else its stream would go on saying that it is being taken, where all is ours by another of them. */
 	if (lost && !unit_is_lost(n))
@@ -709,6 +715,7 @@ static bool all_rows_are_right(struct node *n)
 /* Taken by a former start, and ours by the rows. Until that is done nothing is taken: the spool would release it, too. */
 static void release_left(struct node *n)
 {
+	assert(!n->taking.runs && n->taking.giving == GIVING_NOTHING);
 	n->taking.n = 0;
 	n->taking.releasing = true;
 	release_adopted(n);

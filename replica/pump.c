@@ -37,6 +37,8 @@ static char *payload_of(struct replica *r)
 static bool send_message(struct replica *r, struct replica_head *h, const struct flown *what)
 {
 	struct flown m = *what;
+	assert(r->phase == PHASE_RUNNING);
+	assert(h->length <= REPLICA_PIECE);
 	char *subject = replica_subject(r->node, r->epoch, h->type, h->of);
 	size_t len = REPLICA_HEAD + h->length;
 	h->epoch = r->epoch;
@@ -65,6 +67,7 @@ static bool send_state(struct replica *r, enum replica_type type, uint64_t of,
 {
 	struct replica_head h = {.type = type, .of = of};
 	if (bytes && buf_len(bytes) > 0) {
+		assert(buf_len(bytes) <= REPLICA_PIECE);
 		h.length = (uint32_t)buf_len(bytes);
 		memcpy(payload_of(r), buf_data(bytes), h.length);
 	}
@@ -117,6 +120,7 @@ static enum piece read_piece(struct replica *r, struct copy *f, struct replica_h
 	}
 	/* Of large content the last unit is that it has ended. */
 	uint64_t size = end_in_file(f);
+	assert(f->sent <= size);
 	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
 	ssize_t n = disk_read(fd, payload_of(r), len, f->sent);
 	h->length = (uint32_t)len;
@@ -197,6 +201,7 @@ static bool send_order(struct replica *r, const struct order *o)
 		return send_checkpoint(r, REPLICA_COMPLETE, &r->checkpoint);
 	if (o->kind == ORDER_CHECKPOINT)
 		return send_checkpoint(r, REPLICA_CHECKPOINT, &o->bytes);
+	assert(o->kind == ORDER_MARKS && buf_len(&o->bytes) <= REPLICA_PIECE);
 	h.length = (uint32_t)buf_len(&o->bytes);
 	memcpy(payload_of(r), buf_data(&o->bytes), h.length);
 	return send_message(r, &h, &(struct flown){.to = 0});
@@ -423,6 +428,8 @@ static void order_sent(struct replica *r, const struct flown *m)
 		purge_later(r, ORDER_NEWEST, m->sequence);
 	}
 	assert(o && o->under_way && !order_is_purge(o->kind));
+	assert((m->type == REPLICA_COMPLETE) == (o->kind == ORDER_COMPLETE));
+	assert((m->type == REPLICA_CHECKPOINT) == (o->kind == ORDER_CHECKPOINT));
 	orders_done(&r->orders);
 }
 
@@ -452,6 +459,7 @@ static void note_arrival(struct replica *r, const struct flown *m)
 		break;
 	case REPLICA_SPARE:
 		r->spare++;
+		assert(r->spare <= SPARES);
 		r->anchor = r->anchor ? r->anchor : m->sequence;
 		r->room = r->spare < SPARES ? r->room : ROOM_IS_THERE;
 		break;

@@ -80,6 +80,7 @@ void replica_failed(struct replica *r, const char *why)
 
 void replica_again(struct replica *r)
 {
+	assert(r->phase == PHASE_RUNNING || r->phase == PHASE_SETTING_UP);
 	r->phase = PHASE_WAITING;
 	loop_timer_in(r->loop, &r->again, r->again_ms);
 	r->again_ms = r->again_ms ? r->again_ms * 2 : AGAIN_MS;
@@ -99,6 +100,7 @@ static void drop_barriers(struct replica *r)
 
 void replica_tell_spool(struct replica *r, bool alone)
 {
+	assert(loop_is_ours(r->loop));
 	struct replicate *n = mem_zalloc(sizeof *n);
 	n->note.type = SPOOL_REPLICA_AWAY;
 	n->away = r->away;
@@ -111,6 +113,7 @@ void replica_tell_spool(struct replica *r, bool alone)
 
 static void turn_away(struct replica *r, bool away)
 {
+	assert(r->away != away);
 	r->away = away;
 	metrics_add(METRIC_replica_away, away ? 1 : -1);
 	log_event(away ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "replica", "state",

@@ -129,6 +129,8 @@ static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 
 static void add_barrier(struct replica *r, uint64_t number)
 {
+	const struct list *last = r->barriers.prev;
+	assert(last == &r->barriers || list_entry(last, struct barrier, link)->number < number);
 	struct barrier *t = mem_zalloc(sizeof *t);
 	t->number = number;
 	t->since_ms = r->loop->now_ms;
@@ -190,6 +192,7 @@ static void hear_spool(struct replica *r, struct replicate *n)
 		hear_gone(r, n, true);
 		break;
 	case REPLICATE_KNOWN:
+		assert(!r->known);
 		r->known = true;
 		keep_checkpoint(r, n);
 		complete_later(r);
@@ -286,6 +289,7 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 static void hear_look(struct replica *r, const struct nats_link_note *n)
 {
 	const bool lost = n->last < n->acked || has_gone(r, n->first) || n->lost > r->lost;
+	assert(r->looking);
 	r->looking = false;
 	if (r->phase != PHASE_RUNNING || !r->kept || *n->error)
 		return;
@@ -363,6 +367,7 @@ static void take_refusal(struct replica *r, const struct nats_link_note *n)
 static void hear_beat(struct replica *r, uint32_t beat)
 {
 	const bool noted = beat > r->own.beat;
+	assert(r->beating);
 	r->beating = false;
 	r->beat_tries = noted || r->beat_tries == BEAT_TRIES ? 0 : r->beat_tries + 1;
 	if (r->beat_tries > 0)
@@ -435,6 +440,7 @@ void replica_notes_receive(void *owner, struct note *note)
 {
 	struct replica *r = owner;
 	if (note->type == REPLICA_NOTE_STOP) {
+		assert(!r->stop);
 		r->stop = (struct replica_stop *)note;
 		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
 	} else if (note->type == REPLICA_NOTE_EPOCH) {

@@ -225,6 +225,7 @@ static void note_claimed(void *owner, const char *node)
 	if (n->status != NATS_OK || roster_find(n->roster, node))
 		return;
 	n->status = nats_setup_claim(n->roster->nats, node, &claim, &there);
+	assert(!there || claim.number < IDENT_NODES);
 	if (there)
 		n->taken[claim.number] = true;
 }

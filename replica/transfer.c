@@ -75,6 +75,7 @@ static void hear_of(struct transfer *t, struct spool_command *c)
 
 static void hear_stored(struct transfer *t, struct spool_store *s)
 {
+	assert(t->answered < t->asked);
 	t->answered++;
 	t->refused += !s->stored;
 	t->came.messages += s->stored;
@@ -90,8 +91,10 @@ static void receive_note(void *owner, struct note *note)
 		hear_stored(t, (struct spool_store *)note);
 	else if (t->unknown > 0)
 		hear_of(t, (struct spool_command *)note);
-	else
+	else {
+		assert(!t->answer); /* one is asked for at a time */
 		t->answer = (struct spool_command *)note;
+	}
 }
 
 static void on_tick(void *owner)
@@ -372,6 +375,7 @@ static bool move_all(struct transfer *t)
 {
 	uint64_t after = 0;
 	while ((t->n = spool_look_ids(t->from, after, t->id, BATCH)) > 0) {
+		assert(t->n <= BATCH);
 		if (!store_batch(t))
 			return false;
 		after = t->id[t->n - 1];
@@ -428,6 +432,8 @@ void transfer_free(struct transfer **tp)
 	struct transfer *t = *tp;
 	if (!t)
 		return;
+	assert(!timer_active(&t->tick));
+	assert(!t->from);
 	loop_free(&t->loop);
 	spool_command_free(&t->answer);
 	conf_unref(t->conf);

@@ -443,6 +443,7 @@ static void look_says(uint64_t first, uint64_t last, uint64_t acked, bool fresh)
 	n->last = last;
 	n->acked = acked;
 	n->fresh = fresh;
+	r.looking = true;
 	replica_notes_receive(&r, &n->note);
 }
 
