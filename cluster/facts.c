@@ -358,6 +358,8 @@ void facts_free(struct facts **fp)
 		return;
 	magic_check(f, FACTS_MAGIC);
 	drop_tasks(f);
+	assert(f->nwaiting == 0);
+	assert(f->under_way == 0); /* an answer would find it gone */
 	magic_clear(f);
 	free(f->node);
 	free(f->channel);
@@ -380,6 +382,8 @@ static void give_leave(struct fact_probe *p, bool granted)
 /* Away, or an error: each by itself. */
 static void on_probe(void *owner, const redisReply *reply)
 {
+	const struct fact_probe *p = owner;
+	assert(p->note.type == FACT_PROBE);
 	give_leave(owner, !reply || reply->type != REDIS_REPLY_INTEGER || reply->integer != 0);
 }
 

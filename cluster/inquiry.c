@@ -163,6 +163,7 @@ static void take_piece(struct inquiry *s, struct cluster_said *said, const char 
 	if (said->answered || piece != said->pieces + 1 || piece > pieces || len > s->room ||
 	    buf_len(&said->text) + len > CLUSTER_TEXT_MAX)
 		return;
+	assert(s->room >= len);
 	s->room -= len;
 	buf_append(&said->text, text, len);
 	said->pieces = (int)piece;
@@ -236,6 +237,7 @@ void inquiries_free(struct inquiries **ap)
 	magic_check(all, INQUIRIES_MAGIC);
 	for (struct list *first; (first = list_first(&all->under_way)) != NULL;)
 		end_inquiry(list_entry(first, struct inquiry, in_list), "this relay ends");
+	assert(all->n == 0);
 	magic_clear(all);
 	free(all->node);
 	free(all);

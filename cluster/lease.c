@@ -57,6 +57,7 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 
 void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)
 {
+	assert(l->asked && l->limit > 0);
 	/* Whose turn it is comes before the others. */
 	bool turn = a->fair > a->granted, short_of = a->wanting > l->limit;
 	int64_t each_ms = (turn ? number_min(a->wanting, l->limit) : a->wanting) * LEASE_EACH_MS;
@@ -77,6 +78,7 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 
 void lease_missed(struct lease *l, int64_t now_ms)
 {
+	assert(l->asked);
 	l->asked = false;
 	l->due_ms = now_ms;
 }

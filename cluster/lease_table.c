@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The leases of this node, by host: asked for when they are due, offered to who wants them. */
 #include "base/clock.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cluster/lease.h"
 #include "cluster/shares_core.h"
@@ -13,7 +14,10 @@
 static_assert((int)LEASE_SETTLE_MS > (int)LINK_REST_MOST_MS,
 	      "the first node that is back would have what others hold");
 
+enum { LEASE_ROW_MAGIC = 0x1ea5e801 };
+
 struct lease_row {
+	unsigned magic;
 	UT_hash_handle hh;
 	struct shares *shares;
 	struct loop *holder;
@@ -25,7 +29,9 @@ struct lease_row {
 
 static void drop_row(struct lease_row *r)
 {
+	assert(!r->lease.asked || r->shares->stopped); /* the answer would find it gone */
 	timer_stop(&r->shares->loop->timers, &r->timer);
+	magic_clear(r);
 	HASH_DEL(r->shares->lease, r);
 	free(r);
 }
@@ -35,6 +41,7 @@ static void step_row(struct lease_row *r);
 static void on_answer(void *owner, const redisReply *reply)
 {
 	struct lease_row *r = owner;
+	magic_check(r, LEASE_ROW_MAGIC);
 	int64_t now_ms = clock_steady_ms(), n[4];
 	bool good = shares_numbers(reply, 4, n);
 	if (r->shares->stopped)
@@ -106,7 +113,9 @@ static void step_row(struct lease_row *r)
 
 static void on_timer(void *owner)
 {
-	step_row(owner);
+	struct lease_row *r = owner;
+	magic_check(r, LEASE_ROW_MAGIC);
+	step_row(r);
 }
 
 void lease_table_take(struct shares *s, struct sharing_need *n)
@@ -117,6 +126,7 @@ void lease_table_take(struct shares *s, struct sharing_need *n)
 	if (!r) {
 		r = mem_zalloc(sizeof *r + len + 1);
 		memcpy(r->key, n->key, len);
+		r->magic = LEASE_ROW_MAGIC;
 		r->shares = s;
 		timer_init(&r->timer, on_timer, r);
 		HASH_ADD_KEYPTR(hh, s->lease, r->key, len, r);

@@ -340,6 +340,7 @@ static const struct wire_hooks hooks = {on_ready, on_heard, on_closed};
 
 static void open_wires(struct link *l, union address *to)
 {
+	assert(!l->commands && !l->ears);
 	address_set_port(to, l->port);
 	move_to(l, LINK_OPENING);
 	l->nsubscribed = 0;
@@ -397,6 +398,7 @@ static void close_link(struct link *l, const char *why)
 	if (was_ready && clock_steady_ms() >= l->ready_ms + LINK_STEADY_MS)
 		l->rest_ms = REST_FIRST_MS;
 	move_to(l, LINK_AWAY);
+	assert(!timer_active(&l->rest));
 	say_state(l, why);
 	wire_free(&l->commands);
 	wire_free(&l->ears);
@@ -404,6 +406,7 @@ static void close_link(struct link *l, const char *why)
 	l->rest_ms = l->rest_ms * 2 < LINK_REST_MOST_MS ? l->rest_ms * 2 : LINK_REST_MOST_MS;
 	while (!list_empty(&l->fifo))
 		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+	assert(l->nawaited == 0);
 	if (was_ready)
 		tell_watchers(l, false);
 }
@@ -505,6 +508,7 @@ void link_free(struct link **lp)
 	l->state = LINK_AWAY;
 	while (!list_empty(&l->fifo))
 		answer_awaited(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+	assert(l->nawaited == 0);
 	if (l->said_away) {
 		metrics_add(METRIC_cluster_away, -1);
 		condition_clear(CONDITION_redis_away, "");
@@ -615,6 +619,7 @@ bool link_eval(struct link *l, const struct link_script *script, link_answered *
 	struct awaited *a = add_awaited(l, answered, owner);
 	char keys[12];
 	assert(loop_is_ours(l->loop));
+	assert(nkeys >= 0 && nkeys <= n);
 	if (!a)
 		return false;
 	a->script = script;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static const char *const names[] = {
 
 const char *node_counter_name(enum node_counter counter)
 {
+	assert(counter < NODE_COUNTER_COUNT);
 	return names[counter];
 }
 

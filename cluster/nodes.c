@@ -20,6 +20,7 @@
 /* Each look at all nodes costs Redis as much as there are: so many a second they all together take. */
 enum {
 	NODES_MAGIC = 0x6e6f6465,
+	LOOK_MAGIC = 0x6c6f6f6b,
 	LOOK_EVERY = 2 /* heartbeats */,
 	LOOKS_A_SECOND = 50,
 	WELL_BEATS = 5
@@ -118,6 +119,7 @@ static void on_beat(void *owner, const redisReply *reply)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
+	assert(n->beating);
 	n->beating = false;
 	if (!reply)
 		return;
@@ -130,6 +132,7 @@ static void on_beat(void *owner, const redisReply *reply)
 
 static void count_self(struct nodes *n)
 {
+	static_assert(NODE_COUNTER_COUNT == 10, "all of them are counted here");
 	int64_t *c = n->self.count;
 	c[NODE_RECEIVED] = metrics_sum(METRIC_received);
 	c[NODE_SENT] = metric_cells_sum(FAMILY_deliveries, "sent");
@@ -243,6 +246,7 @@ static void on_look(void *owner, const redisReply *reply)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
+	assert(n->looking);
 	n->looking = false;
 	struct cluster_view *v = read_view(reply);
 	if (!v)
@@ -258,6 +262,7 @@ static bool ask_who_is_there(struct nodes *n, link_answered *answered, void *own
 }
 
 struct look {
+	unsigned magic;
 	void (*seen)(void *owner, const struct cluster_view *);
 	void *owner;
 };
@@ -265,9 +270,11 @@ struct look {
 static void on_look_of_another(void *owner, const redisReply *reply)
 {
 	struct look *look = owner;
+	magic_check(look, LOOK_MAGIC);
 	struct cluster_view *v = read_view(reply);
 	look->seen(look->owner, v);
 	cluster_view_free(&v);
+	magic_clear(look);
 	free(look);
 }
 
@@ -276,7 +283,7 @@ bool nodes_look(struct nodes *n, void (*seen)(void *owner, const struct cluster_
 {
 	struct look *look = mem_zalloc(sizeof *look);
 	assert(loop_is_ours(n->loop));
-	*look = (struct look){seen, owner};
+	*look = (struct look){LOOK_MAGIC, seen, owner};
 	bool asked = ask_who_is_there(n, on_look_of_another, look);
 	if (!asked)
 		free(look);
@@ -384,6 +391,7 @@ void nodes_free(struct nodes **np)
 		return;
 	magic_check(n, NODES_MAGIC);
 	timer_stop(&n->loop->timers, &n->timer);
+	assert(!n->beating && !n->looking); /* an answer would find it gone */
 	magic_clear(n);
 	node_text_fini(&n->self);
 	free(n->key);

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/text_note.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -247,6 +248,7 @@ static void on_look(void *owner, const redisReply *reply)
 	bool again = o->again;
 	const redisReply *all = orders_of(reply);
 	magic_check(o, ORDERS_MAGIC);
+	assert(o->looking);
 	o->looking = o->again = false;
 	if (resp_is_array(all, 0)) /* empty: of a Redis that has lost all, too */
 		apply_all(o, all);
@@ -329,6 +331,7 @@ static void finish_order(struct cluster_order *order, const char *why)
 static void on_given(void *owner, const redisReply *reply)
 {
 	struct cluster_order *order = owner;
+	assert(order->note.type == CLUSTER_ORDER);
 	if (!reply)
 		finish_order(order, "Redis has not answered; it may have been taken all the same");
 	else
@@ -347,6 +350,8 @@ static void make_id(char id[ID_MAX + 1])
 void orders_give(struct orders *o, struct cluster_order *order)
 {
 	char id[ID_MAX + 1], mark[ID_MAX + 1], most[12];
+	assert(order->kind < CLUSTER_KIND_COUNT);
+	assert(order_changes(order->verb));
 	char *field = mem_printf("%s%s %s", kinds[order->kind],
 				 order->verb == ORDER_RESET ? OF_RESET : "", order->name);
 	make_id(id);

@@ -34,6 +34,7 @@ void reserve_want(struct reserve *r, const struct conf_rate *rate, int64_t n, in
 
 void reserve_spend(struct reserve *r, const struct conf_rate *rate, int64_t n, int64_t now_us)
 {
+	assert(n >= 0);
 	use_rate(r, rate, now_us);
 	/* While Redis is away more than a burst of it is of no account. */
 	r->spent = number_min(r->spent + n, rate->events);
@@ -117,6 +118,7 @@ int64_t reserve_next_us(const struct reserve *r, const struct reserve_answer *a,
 
 void reserve_missed(struct reserve *r)
 {
+	assert(r->asked);
 	r->asked = false;
 	r->spent = number_min(r->spent + r->telling, r->rate.events);
 	r->telling = 0;

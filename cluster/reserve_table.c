@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /* Rates that are shared, by name: deliveries reserved ahead, and what has passed under limits. */
 #include "base/clock.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cluster/reserve.h"
 #include "cluster/shares_core.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* So long whoever wants deliveries waits for Redis; longer where they are reserved further ahead. */
 enum { PATIENCE_MS = 200, PATIENCE_EACH_US = 100 * RESERVE_EACH_MS };
-enum { ROWS_MAX = 100000, DROP_AT_ONCE = 8 };
+enum { ROWS_MAX = 100000, DROP_AT_ONCE = 8, RESERVE_ROW_MAGIC = 0x4e5e4801 };
 
 static int64_t patience_ms(const struct shares *s)
 {
@@ -20,6 +22,7 @@ static int64_t patience_ms(const struct shares *s)
 }
 
 struct reserve_row {
+	unsigned magic;
 	UT_hash_handle hh;
 	struct shares *shares;
 	struct timer timer;
@@ -34,7 +37,9 @@ struct reserve_row {
 
 static void drop_row(struct reserve_row *r)
 {
+	assert(!r->reserve.asked || r->shares->stopped); /* the answer would find it gone */
 	timer_stop(&r->shares->loop->timers, &r->timer);
+	magic_clear(r);
 	HASH_DEL(r->shares->reserve, r);
 	free(r->want);
 	free(r);
@@ -63,6 +68,7 @@ static void step_row(struct reserve_row *r);
 static void on_answer(void *owner, const redisReply *reply)
 {
 	struct reserve_row *r = owner;
+	magic_check(r, RESERVE_ROW_MAGIC);
 	struct shares *s = r->shares;
 	int64_t now_us = clock_steady_us(), n[4];
 	bool good = shares_numbers(reply, 4, n);
@@ -142,7 +148,9 @@ static void step_row(struct reserve_row *r)
 
 static void on_timer(void *owner)
 {
-	step_row(owner);
+	struct reserve_row *r = owner;
+	magic_check(r, RESERVE_ROW_MAGIC);
+	step_row(r);
 }
 
 /* Lost is only what Redis might have to be told if it lost it, too. */
@@ -169,6 +177,7 @@ static struct reserve_row *get_row(struct shares *s, const char *key)
 	make_room(s);
 	r = mem_zalloc(sizeof *r + len + 1);
 	memcpy(r->key, key, len);
+	r->magic = RESERVE_ROW_MAGIC;
 	r->shares = s;
 	timer_init(&r->timer, on_timer, r);
 	HASH_ADD_KEYPTR(hh, s->reserve, r->key, len, r);
