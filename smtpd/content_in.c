@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/content_in.h"
 
+#include <assert.h>
 #include <string.h>
 
 /*	state	has come
@@ -184,6 +185,7 @@ size_t content_in_feed(struct content_in *c, const char *data, size_t len)
 			nul = memchr(p, '\0', (size_t)(end - p));
 		}
 	}
+	assert(p <= end);
 	return (size_t)(p - data);
 }
 

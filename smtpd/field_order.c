@@ -106,6 +106,7 @@ static void take_out(struct field_order *o, struct link *t, int *root, int place
 
 static int element_at(const struct link *t, int at, int place)
 {
+	assert(place >= 0 && place < size_of(t, at));
 	for (;;) {
 		int before = size_of(t, t[at].left);
 		if (place == before)
@@ -246,6 +247,7 @@ struct draft_field field_order_remove(struct field_order *o, int place)
 void field_order_insert(struct field_order *o, int place, const struct draft_field *f)
 {
 	assert(o->n < o->most);
+	assert(place >= 0 && place <= size_of(o->all, o->root));
 	int element = o->n++;
 	o->field[element] = *f;
 	struct name *name = name_of_field(o, element);
@@ -264,5 +266,7 @@ static struct draft_field *put_fields(const struct field_order *o, int at, struc
 
 void field_order_put(const struct field_order *o, struct draft_field *to)
 {
-	put_fields(o, o->root, to);
+	const struct draft_field *end = put_fields(o, o->root, to);
+	assert(end - to == field_order_len(o));
+	(void)end;
 }

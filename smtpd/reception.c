@@ -235,6 +235,7 @@ bool reception_stages(struct session *s)
 	struct reception *t = s->tx;
 	struct conf *c = s->worker->conf;
 	struct smtpd_worker *w = s->worker;
+	assert(!t->passage && t->envelope);
 	bool checked = header_check_wanted(c, s->login);
 	if (!dkim_rows_signs(c) && !s->filtering && !checked && !archive_wanted(c))
 		return false;

@@ -53,6 +53,7 @@ static void session_free(struct session *s)
 /* The client is gone, or sent away: its socket is about to be closed, at once or after lingering. */
 static void part_from_client(struct session *s, const char *reason)
 {
+	assert(s->stream); /* it is counted until then */
 	log_session(s, "disconnect", reason);
 	metrics_add(METRIC_server_connections, -1);
 	session_count(s, -1);
@@ -191,6 +192,7 @@ static bool is_trusted(const SSL *ssl)
 static void begin_secured(struct session *s)
 {
 	bool first = !s->helo;
+	assert(s->state == SESSION_HANDSHAKE && !s->tls);
 	SSL *ssl = stream_ssl(s->stream);
 	log_event(LOG_LEVEL_INFO, "tls", "session", log_id(s->number), "version",
 		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "group",

@@ -11,6 +11,7 @@
 #include "smtpd/port.h"
 #include "smtpd/smtpd_worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -350,6 +351,7 @@ static void free_sections(struct smtpd *s)
 	while (s->sections) {
 		struct section *c = s->sections;
 		s->sections = c->next;
+		assert(c->connections == 0);
 		free(c->title);
 		free(c);
 	}
@@ -364,6 +366,7 @@ void smtpd_free(struct smtpd **sp)
 		smtpd_worker_free(&s->worker[i]);
 	free(s->worker);
 	smtpd_close_sockets(s);
+	assert(!s->ports);
 	free_sections(s);
 	conf_unref(s->conf);
 	clients_free(&s->clients);

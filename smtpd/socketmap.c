@@ -317,6 +317,7 @@ static void lose_connection(struct connection *c, const char *reason, bool hangs
 {
 	struct server *s = c->server;
 	struct socketmap_question *q = c->question;
+	assert(c->state != CONNECTION_CLOSED);
 	char *why = mem_strdup(reason);
 	/* Others had their answers meanwhile: it is this question that takes it so long. */
 	bool alive = q && hangs && s->heard_ms >= q->sent_ms;
@@ -348,6 +349,7 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 {
 	struct server *s = c->server;
 	struct socketmap_question *q = c->question;
+	assert(c->state == CONNECTION_BUSY && q);
 	char *text = mem_strndup(r->text, r->len);
 	bool more = buf_len(&c->reply) > r->used;
 	buf_fini(&c->reply);
@@ -408,6 +410,7 @@ static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
 	bool asked = c->state != CONNECTION_IDLE;
+	assert((c->state == CONNECTION_BUSY) == (c->question != NULL));
 	switch (event) {
 	case STREAM_CONNECTED:
 		become_connected(c);
@@ -480,6 +483,7 @@ static void server_free(struct server *s)
 	}
 	while ((q = take_waiting(s)))
 		answer_question(s, q, SOCKETMAP_FAILED, "it is not asked any more");
+	assert(s->nwaiting == 0 && !s->open);
 	list_remove(&s->link);
 	free(s->where);
 	free(s);

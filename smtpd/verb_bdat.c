@@ -9,6 +9,7 @@
 
 #include "smtpd/param.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,6 +48,7 @@ void verb_bdat(struct session *s, char *argument)
 		session_close(s, RESPONSE_UNEXPECTED_CHUNK);
 		return;
 	}
+	assert(s->chunk_left == 0);
 	if (!parse_chunk(argument, &s->chunk_left, &s->chunk_last)) {
 		session_close(s, RESPONSE_BAD_CHUNK);
 		return;

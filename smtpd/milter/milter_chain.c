@@ -14,6 +14,7 @@ static bool filter_event(void *owner, enum milter_link_event, const struct milte
 /* The next filter begins with the event. */
 static void begin_filter(struct milter_chain *c)
 {
+	assert(c->at <= c->n);
 	if (c->at == c->n)
 		return;
 	struct filter *f = &c->filter[c->at];
@@ -58,6 +59,7 @@ static void stop_chain(struct milter_chain *c)
 /* Either the verdict, or on to the next filter. */
 static void conclude_filter(struct milter_chain *c, enum step step)
 {
+	assert(c->at < c->n);
 	if (step == STEP_STOPS) {
 		stop_chain(c);
 		return;
@@ -67,11 +69,18 @@ static void conclude_filter(struct milter_chain *c, enum step step)
 	go_on(c);
 }
 
+static bool is_at_work(const struct filter *f)
+{
+	const struct milter_chain *c = f->chain;
+	return c->at < c->n && f == &c->filter[c->at] && f->state == FILTER_WORKS && !c->settling;
+}
+
 static void take_answer(struct filter *f, const struct milter_answer *a)
 {
 	struct milter_chain *c = f->chain;
 	enum milter_event event = f->link->engine.asked;
 	enum step step;
+	assert(is_at_work(f));
 	milter_filter_told(f, event);
 	if (milter_filter_obey(f, event, a, &step))
 		go_on(c);
@@ -82,6 +91,7 @@ static void take_answer(struct filter *f, const struct milter_answer *a)
 static bool take_change(struct filter *f, const struct milter_answer *a)
 {
 	struct milter_chain *c = f->chain;
+	assert(is_at_work(f));
 	const char *wrong =
 		++f->changes > CHANGES_MAX ? "it changes too much" : c->edges->change(c->owner, a);
 	if (wrong)
@@ -97,12 +107,6 @@ static bool may_begin_again(const struct filter *f)
 	bool message = (f->told & MILTER_BIT(MAIL)) != 0;
 	return f->link->reused && !message &&
 	       (milter_is_of_session(c->event) || c->event == MILTER_MAIL);
-}
-
-static bool is_at_work(const struct filter *f)
-{
-	const struct milter_chain *c = f->chain;
-	return c->at < c->n && f == &c->filter[c->at] && f->state == FILTER_WORKS && !c->settling;
 }
 
 static void lose_link(struct filter *f)

@@ -116,6 +116,7 @@ void milter_engine_hello(struct milter_engine *e, struct buf *out)
 
 bool milter_engine_wants(const struct milter_engine *e, enum milter_event event)
 {
+	assert(event < MILTER_EVENT_COUNT);
 	return e->version >= events[event].since && !(e->steps & events[event].none);
 }
 

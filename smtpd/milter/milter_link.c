@@ -245,6 +245,7 @@ static struct milter_link *take_idle(struct milter_site *s)
 	list_remove(&l->link);
 	assert(s->nidle > 0);
 	s->nidle--;
+	assert(l->ready);
 	timer_stop(&loop_of(l)->timers, &l->deadline);
 	l->reused = true;
 	return l;
@@ -264,6 +265,7 @@ struct milter_link *milter_link_get(struct milters *m, const struct conf_milter 
 		return NULL;
 	if (!l)
 		l = link_new(s);
+	assert(owner && !l->owner);
 	l->event = event;
 	l->owner = owner;
 	l->timeout_ms = c->timeout;
@@ -328,6 +330,7 @@ void milter_link_put(struct milter_link **lp)
 		milter_link_drop(&l);
 		return;
 	}
+	assert(l->owner);
 	milter_engine_again(&l->engine, stream_out(l->stream));
 	stream_flush(l->stream);
 	l->ready = false;
