@@ -137,6 +137,7 @@ static void take_back(struct connection *c)
 	worker_remove(c->worker, c);
 	mem_free_secret(c->secret);
 	free(c->demanded);
+	magic_clear(c);
 	free(c);
 }
 
@@ -223,6 +224,7 @@ static void connect_or_wait(struct connection *c)
 void connection_have_secret(struct connection *c, struct secret_ask *a)
 {
 	struct credential *of = c->open->credential;
+	assert(!c->begun && !c->secret);
 	c->secret = a->secret;
 	a->secret = NULL;
 	if (!c->secret) {
@@ -242,6 +244,7 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 /* Once more, in the clear: TLS was only wished for. */
 static void begin_plain(struct connection *c)
 {
+	assert(!c->plain && !c->announced);
 	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
 	metrics_add(METRIC_tls_client_broken, 1);
 	connection_report(c, TLS_RESULT_FAILED, c->engine.why ? c->engine.why->text : NULL);
@@ -339,6 +342,7 @@ static void limit_age(struct connection *c)
 
 static void become_ready(struct connection *c)
 {
+	assert(c->begun && !c->announced);
 	connection_keep_to(c, c->engine.can.mail_max);
 	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
 	limit_age(c);
@@ -510,6 +514,7 @@ static bool gone_stale(struct connection *c)
 void connection_give(struct connection *c, struct delivery *d)
 {
 	assert(loop_is_ours(c->worker->loop) && d->nrcpt > 0);
+	assert(c->begun);
 	if (gone_stale(c))
 		engine_lost(&c->engine, "it has spoken or gone unasked");
 	bool first = c->given++ == 0;

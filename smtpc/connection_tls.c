@@ -2,12 +2,14 @@
 #include "smtpc/connection_impl.h"
 
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tls.h"
 #include "base/tls_dane.h"
 #include "base/tls_groups.h"
 
+#include <assert.h>
 #include <gsasl.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -97,6 +99,7 @@ static void sent_hello(struct connection *c, size_t len)
 static void on_message(void *owner, bool sent, const void *bytes, size_t len)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	if (c->hello_answered)
 		return;
 	int message = *(const unsigned char *)bytes;
@@ -113,6 +116,7 @@ void connection_start_tls(struct connection *c)
 	SSL_SESSION *session = find_session(c);
 	const char *name =
 		connection_by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
+	assert(!c->handshaking && !c->engine.secure);
 	c->handshaking = true;
 	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(name), session);
 	SSL_SESSION_free(session);
@@ -218,6 +222,7 @@ static void trust_host(struct connection *c, enum tls_verified verified)
 					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
 					      [TLS_VERIFIED_STS] = METRIC_tls_client_sts,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
+	assert((size_t)verified < sizeof results / sizeof results[0]);
 	metrics_add(results[verified], 1);
 	c->engine.proven = verified >= TLS_VERIFIED_MATCHED;
 	c->engine.sasl_setup.binding = connection_binding(c);
@@ -302,6 +307,8 @@ void connection_lacks_tls(const struct connection *c)
 int connection_new_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct connection *c = SSL_get_app_data(ssl);
+	if (c)
+		magic_check(c, CONNECTION_MAGIC);
 	if (!c || !c->open || c->failed_test || !SSL_SESSION_is_resumable(session))
 		return 0;
 	char *key = session_key(c);

@@ -6,6 +6,7 @@
  */
 #include "smtpc/engine_impl.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@ bool engine_say_chunk(struct engine *e, struct transaction *t)
 	char line[40];
 	if (!t->ahead && expected_first(&e->expected))
 		return false;
+	assert(t->chunked && !t->seven_bit); /* else its size would be another */
 	snprintf(line, sizeof line, "BDAT %" PRIu64 " LAST", t->delivery->content->size);
 	engine_say(e, line, (struct expected){.kind = EXPECTED_BDAT, .transaction = t});
 	content_out_init(&t->content_out, t->delivery->body == BODY_BINARYMIME ? CONTENT_OUT_BINARY
@@ -101,6 +103,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	} else if (!engine_positive(code) && !engine_negative(code)) {
 		engine_unexpected(e, x);
 	} else {
+		assert(!t->answer);
 		t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
 								    : engine_refusal_class(code));
 		if (!engine_positive(code))

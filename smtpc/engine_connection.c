@@ -2,9 +2,12 @@
 /* News of the connection from its owner: TLS stands or does not, it is lost, silent, or no more wanted. */
 #include "smtpc/engine_impl.h"
 
+#include <assert.h>
+
 /* RFC 3207 4.2: what was said before is forgotten. */
 void engine_secured(struct engine *e)
 {
+	assert(e->state == ENGINE_HANDSHAKE && !e->secure);
 	e->secure = true;
 	e->helo = false;
 	e->can = (struct capability){0};

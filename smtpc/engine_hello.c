@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* The host does not want to talk; a 5xx speaks of this host, not of the mail: another host may take it. */
@@ -58,6 +59,7 @@ static void leave_without_tls(struct engine *e)
 
 static void leave_hello(struct engine *e)
 {
+	assert(e->secure || e->setup.tls < TRANSPORT_TLS_REQUIRED);
 	engine_move(e, e->setup.login ? ENGINE_AUTH : ENGINE_READY);
 }
 

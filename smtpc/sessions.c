@@ -80,6 +80,7 @@ void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 	if (!e)
 		e = make_entry(s, key);
 	make_room(e, session);
+	assert(e->n < SESSIONS_OF_KEY_MAX);
 	e->kept[e->n++] = session;
 }
 

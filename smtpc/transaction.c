@@ -57,6 +57,7 @@ struct delivery *transaction_end(struct transaction **tp)
 
 void transaction_accept(struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
 	assert(t->rcpt[i] == RCPT_WAITING);
 	t->rcpt[i] = RCPT_ACCEPTED;
 	t->accepted++;
@@ -76,6 +77,8 @@ bool transaction_waits(const struct transaction *t, uint32_t i)
 
 void transaction_refuse(struct transaction *t, uint32_t i, struct verdict *v)
 {
+	assert(i < t->delivery->nrcpt);
+	assert(t->rcpt[i] == RCPT_WAITING || t->rcpt[i] == RCPT_ACCEPTED);
 	t->rcpt[i] = RCPT_REFUSED;
 	decide_recipient(t, i, v);
 }
@@ -89,6 +92,8 @@ void transaction_settle(struct transaction *t, uint32_t i)
 
 void transaction_doubt(struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
+	assert(t->rcpt[i] == RCPT_WAITING || t->rcpt[i] == RCPT_ACCEPTED);
 	assert(t->rcpt[i] != RCPT_ACCEPTED || t->accepted > 0);
 	t->accepted -= t->rcpt[i] == RCPT_ACCEPTED;
 	t->rcpt[i] = RCPT_DOUBTED;

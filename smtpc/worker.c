@@ -182,6 +182,7 @@ static void receive_note(void *owner, struct note *n)
 		free(n);
 		break;
 	default:
+		assert(n->type == CONNECTION_CLOSE);
 		close_one(w, (struct connection_close *)n);
 	}
 }
@@ -221,7 +222,8 @@ void worker_free(struct worker **wp)
 	if (!w)
 		return;
 	worker_stop(w);
-	assert(!w->connections);
+	assert(!w->connections && !w->waiting.first);
+	assert(!timer_active(&w->again));
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);
