@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "dns/cares.h"
@@ -23,6 +24,7 @@ enum {
 	SETUP_AGAIN_MS = 1000,
 	PAUSE_LEAST_MS = 50,
 	OTHERS_ANSWERS = 3, /* in a row, for which the first server has let its time go by */
+	SENT_MAGIC = 0x5e47da7a,
 	CHANGE_AGAIN_MS = 30 * 1000, /* a question that is put anew for it has its time by then */
 };
 
@@ -102,6 +104,7 @@ static void keep_ticking(struct channel *c)
 
 static void add_address(struct channel *c, const union address *a)
 {
+	assert(c->nserver < CARES_SERVERS_MAX);
 	c->server[c->nserver] = *a;
 	address_unmask(&c->server[c->nserver]);
 	address_set_port(&c->server[c->nserver++], c->port);
@@ -181,6 +184,7 @@ static void set_up(struct channel *c)
 	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_UDP_PORT |
 		   ARES_OPT_TCP_PORT | ARES_OPT_SOCK_RCVBUF | ARES_OPT_EDNSPSZ |
 		   ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE;
+	assert(!c->ares);
 	c->tried_ms = c->loop->now_ms;
 	bool unread = !c->configured && c->nserver > 0 && !may_read_servers();
 	if (unread)
@@ -296,6 +300,7 @@ int channel_servers(const struct channel *c, union address *server, int max)
 
 /* A question; c-ares hands it back. */
 struct sent {
+	unsigned magic;
 	struct list link; /* in resting */
 	struct channel *channel;
 	struct channel_query *query;
@@ -329,6 +334,7 @@ static void end_sent(struct sent *sent, enum channel_event event, const unsigned
 	c->under_way--;
 	list_remove(&sent->link);
 	timer_stop(&c->loop->timers, &sent->again);
+	magic_clear(sent);
 	free(sent);
 	channel_count(event, bytes, len);
 	query->replied(query, event, bytes, event == CHANNEL_REPLY ? len : 0);
@@ -373,6 +379,7 @@ static void note_who_answered(struct channel *c, int timeouts)
 static void on_reply(void *owner, int status, int timeouts, const unsigned char *bytes, size_t len)
 {
 	struct sent *sent = owner;
+	magic_check(sent, SENT_MAGIC);
 	if (status == ARES_SUCCESS)
 		note_who_answered(sent->channel, timeouts);
 	if (status == ARES_ETIMEOUT)
@@ -388,6 +395,7 @@ static void on_reply(void *owner, int status, int timeouts, const unsigned char 
 static void ask_again(void *owner)
 {
 	struct sent *sent = owner;
+	magic_check(sent, SENT_MAGIC);
 	struct channel *c = sent->channel;
 	list_remove(&sent->link);
 	if (c->ares)
@@ -413,7 +421,8 @@ void channel_free(struct channel **cp)
 	if (c->ares)
 		ares_destroy(c->ares);
 	close_resting(c);
-	assert(c->under_way == 0); /* each was told that it is closed */
+	assert(c->under_way == 0);	 /* each was told that it is closed */
+	assert(list_empty(&c->watches)); /* as each socket was */
 	timer_stop(&c->loop->timers, &c->tick);
 	free(c);
 	*cp = NULL;
@@ -429,6 +438,7 @@ void channel_send(struct channel *c, const void *bytes, size_t len, struct chann
 		return;
 	}
 	struct sent *sent = mem_zalloc(sizeof *sent + len);
+	sent->magic = SENT_MAGIC;
 	sent->channel = c;
 	sent->query = query;
 	sent->since_ms = clock_steady_ms();

@@ -113,6 +113,7 @@ static enum resolve_security security_of_host(const struct lookup *l, const stru
 static void finish_lookup(struct lookup *l, struct verdict *failure)
 {
 	struct resolve *r = l->r;
+	assert(l->waiting == 0);
 	l->r = NULL;
 	if (r->kind == RESOLVE_MX)
 		r->security = l->mx.security;
@@ -245,6 +246,7 @@ static void give_localhost(struct mx_target *t)
 static void want_answer(struct lookup *l, const char *name, enum answer_type type,
 			struct answer **to)
 {
+	assert(l->nwanted < 2 * l->mx.ntarget);
 	struct wanted *w = &l->wanted[l->nwanted++];
 	*w = (struct wanted){.lookup = l,
 			     .name = name,
@@ -454,6 +456,7 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		answer_socket(r, &address);
 		return;
 	}
+	assert((size_t)r->kind < sizeof record_kinds / sizeof record_kinds[0]);
 	const struct record_kind *records =
 		record_kinds[r->kind].word ? &record_kinds[r->kind] : NULL;
 	bool literal = !records && dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);

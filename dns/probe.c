@@ -155,6 +155,7 @@ static void ask_question(struct probed *s, enum asked asked)
 
 static void ask_server(struct probe *p, struct probed *s)
 {
+	assert(!s->channel);
 	s->channel = channel_new_single(p->loop, &p->conf, &s->address, on_worked, p);
 	s->alive = false;
 	for (int i = 0; i < ASKED_COUNT; i++)
@@ -218,6 +219,7 @@ static void on_done(void *owner)
 {
 	struct probe *p = owner;
 	enum probe_state before = p->state;
+	assert(p->open == 0);
 	int passed = count_servers(p, FINDING_DNSSEC);
 	for (int i = 0; i < p->nserver; i++) {
 		channel_free(&p->server[i].channel);

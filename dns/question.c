@@ -99,7 +99,7 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 
 static void settle_question(struct question *q, struct answer *answer)
 {
-	assert(!q->answer);
+	assert(!q->answer && answer->refs > 0);
 	if (!q->known && answer->status == ANSWER_FAILED && q->begun_ms > 0)
 		answer->late = q->all->loop->now_ms >= q->begun_ms + QUESTION_BRISK_MS;
 	q->answer = answer;
@@ -190,6 +190,7 @@ static void on_answer(struct question *q, struct answer *a)
 static void validate_question(struct question *q)
 {
 	begin_way(q);
+	assert(list_empty(&q->validating));
 	list_append(&q->all->validating, &q->validating);
 	q->all->nvalidating++;
 	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "dns/query.h"
@@ -17,7 +18,7 @@
 #include <unbound.h>
 
 /* A chain of keys is several questions, one after the other. */
-enum { CHAIN_PATIENCE = 3 };
+enum { CHAIN_PATIENCE = 3, QUERY_MAGIC = 0xda11da7e };
 
 struct validator {
 	struct loop *loop;
@@ -133,6 +134,7 @@ struct validator *validator_new(struct loop *loop, int of, const struct conf_dns
 
 static void give_reply(struct validator_query *q, const struct validator_reply *r)
 {
+	magic_clear(q);
 	list_remove(&q->link);
 	timer_stop(&q->validator->loop->timers, &q->limit);
 	q->validated(q, r);
@@ -161,7 +163,9 @@ void validator_free(struct validator **vp)
 
 static void on_limit(void *owner)
 {
-	cancel_query(owner, CHANNEL_TIMEOUT);
+	struct validator_query *q = owner;
+	magic_check(q, QUERY_MAGIC);
+	cancel_query(q, CHANNEL_TIMEOUT);
 }
 
 /* The verdict of libunbound on an answer, by its numbers. */
@@ -175,6 +179,7 @@ static void on_answer(void *arg, int rcode, void *bytes, int len, int secure, ch
 {
 	(void)limited;
 	struct validator_query *q = arg;
+	magic_check(q, QUERY_MAGIC);
 	struct validator_reply r = {.event = CHANNEL_FAILED, .security = verdict_of(secure)};
 	if (r.security == RESOLVE_BOGUS || (rcode == LDNS_RCODE_NOERROR && bytes && len > 0)) {
 		r.event = CHANNEL_REPLY;
@@ -191,6 +196,7 @@ void validator_ask(struct validator *v, const char *name, enum answer_type type,
 {
 	assert(loop_is_ours(v->loop));
 	q->validator = v;
+	q->magic = QUERY_MAGIC;
 	list_init(&q->link);
 	list_append(&v->asked, &q->link);
 	timer_init(&q->limit, on_limit, q);

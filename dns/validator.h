@@ -35,6 +35,7 @@ struct validator_reply {
 struct validator_query {
 	void (*validated)(struct validator_query *, const struct validator_reply *);
 	struct validator *validator; /* the rest is the validator's own */
+	unsigned magic;
 	struct list link;
 	struct timer limit;
 	int id;

@@ -140,6 +140,7 @@ void validators_free(struct validators **vp)
 
 static struct validating *thread_of(struct validators *v, const char *name)
 {
+	assert(v->n > 0);
 	const char *zone = name + strlen(name);
 	for (int dots = 0; zone > name; zone--)
 		if (zone[-1] == '.' && ++dots == LABELS)
@@ -151,6 +152,7 @@ void validators_ask(struct validators *v, const char *name, enum answer_type typ
 		    struct validation *asker)
 {
 	assert(loop_is_ours(v->loop));
+	assert(!asker->job);
 	struct validation_job *j = mem_zalloc(sizeof *j);
 	j->note.type = DNS_VALIDATE;
 	j->query.validated = keep_reply;
