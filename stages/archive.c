@@ -13,6 +13,7 @@
 #include "stages/archive_report.h"
 #include "stages/budget.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -200,6 +201,8 @@ static void cancel_copying(struct passage *p)
 static void finish_copying(struct passage *p)
 {
 	struct copying *c = p->at_work;
+	magic_check(c, COPYING_MAGIC);
+	assert(c->error || (c->copy && !p->draft.with));
 	int error = c->error;
 	if (error) {
 		log_event(LOG_LEVEL_ERROR, "archive", "id", log_id(p->draft.id), "result", "failed",

@@ -152,7 +152,7 @@ void draft_remove(struct draft *d, int at)
 
 struct draft_field *draft_replace_fields(struct draft *d, int n)
 {
-	assert(d->opened);
+	assert(d->opened && n >= 0);
 	d->cap = n > 0 ? n : 1;
 	d->field = mem_realloc(d->field, (size_t)d->cap * sizeof *d->field);
 	d->nfield = n;
@@ -179,7 +179,7 @@ ssize_t draft_content(const struct draft *d, uint64_t offset, void *to, size_t l
 
 uint64_t draft_body_size(const struct draft *d)
 {
-	assert(d->opened);
+	assert(d->opened && d->body_at <= d->size);
 	return d->size - d->body_at;
 }
 
@@ -209,6 +209,7 @@ void draft_body_begin(struct draft *d)
 
 void draft_body_put(struct draft *d, const char *bytes, size_t len)
 {
+	assert(d->body);
 	content_writer_put(d->body, bytes, len);
 }
 
@@ -315,7 +316,8 @@ bool draft_settle(struct draft *d)
 
 void draft_give(struct draft *d, struct spool_store *store)
 {
-	assert(!d->opened);
+	assert(!d->opened && !d->body);
+	assert((d->content != NULL) != (d->file != NULL));
 	store->id = d->envelope->id = d->id;
 	store->envelope = d->envelope;
 	store->envelope->size = d->size;

@@ -243,6 +243,8 @@ void sts_free(struct sts **sp)
 	loop_stop(s->loop);
 	for (struct sts_domain *d = s->table.all; d; d = d->hh.next)
 		forget_domain(d);
+	assert(list_empty(&s->queue) && list_empty(&s->slow));
+	assert(s->fetching == 0 && s->nslow == 0);
 	https_free(&s->https);
 	sts_table_fini(&s->table);
 	timer_stop(&s->loop->timers, &s->save);

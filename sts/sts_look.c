@@ -51,13 +51,13 @@ static void end_fetch(struct sts_domain *d)
 {
 	struct sts *s = d->sts;
 	bool slow = !list_empty(&d->in_queue);
+	assert(slow ? s->nslow > 0 : s->fetching > 0);
 	timer_stop(&s->loop->timers, &d->slow);
 	https_drop(&d->fetch);
 	s->fetching -= !slow;
 	s->nslow -= slow;
 	if (slow)
 		descriptors_give(DESCRIPTORS_HOSTS);
-	assert(s->fetching >= 0 && s->nslow >= 0);
 }
 
 /* why: a clause that is taken; or NULL. to: LATE while dns owes an answer, else NONE. */
@@ -167,6 +167,8 @@ static void fetch_policy(struct sts_domain *d)
 				    .at = d->at,
 				    .timeout_ms = s->conf->tls.mta_sts_timeout};
 	sts_domain_move(d, STS_LOOK_FETCHING);
+	assert(!d->fetch && list_empty(&d->in_queue));
+	assert(s->fetching < STS_FETCHES_MAX);
 	s->fetching++;
 	timer_init(&d->slow, on_slow, d);
 	loop_timer_in(s->loop, &d->slow, STS_FETCH_SLOW_MS);
@@ -258,8 +260,10 @@ void sts_look_answered(struct resolve *r)
 		sts_domain_move(d, STS_LOOK_NONE);
 	else if (d->look == STS_LOOK_RECORD)
 		have_record(d, r);
-	else
+	else {
+		assert(d->look == STS_LOOK_ADDRESS);
 		have_address(d, r);
+	}
 	resolve_free(&r);
 }
 
@@ -268,6 +272,7 @@ void sts_look_begin(struct sts_domain *d)
 	struct sts *s = d->sts;
 	sts_domain_move(d, STS_LOOK_RECORD);
 	d->look_ms = clock_steady_ms() + s->conf->tls.mta_sts_interval;
+	assert(!timer_active(&d->limit));
 	timer_init(&d->limit, on_limit, d);
 	loop_timer_in(s->loop, &d->limit, s->conf->tls.mta_sts_timeout);
 	ask_dns(d, RESOLVE_TXT, "_mta-sts");

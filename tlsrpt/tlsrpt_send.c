@@ -178,6 +178,7 @@ static void post_to(struct tlsrpt_report *r, int n, const struct resolve *where)
 	buf_printf(&at, "%s:%d:", host, port);
 	https_put_addresses(&at, where);
 	tlsrpt_report_write(r, &by, &report);
+	assert(n >= 0 && n < r->ntarget && !r->target[n].post);
 	*p = (struct post){.report = r, .n = n};
 	struct https_order order = {.url = r->target[n].to,
 				    .ca = t->conf->tls.ca,
@@ -234,6 +235,7 @@ void tlsrpt_send_resolved(struct tlsrpt *t, struct resolve *a)
 		resolve_free(&a);
 		return;
 	}
+	assert(r->step == (a->order == FOR_RECORD ? TLSRPT_RECORD : TLSRPT_SENDING));
 	if (a->order == FOR_RECORD)
 		have_record(r, a);
 	else if (a->nhost == 0)
