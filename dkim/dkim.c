@@ -69,6 +69,7 @@ static void make_signatures(struct passage *p)
 	magic_check(s, SIGNING_MAGIC);
 	if (!load_keys(s))
 		return;
+	assert(s->n > 0 && s->n <= CONF_DKIM_MAX);
 	s->error = body_hash(&p->draft, s->by, s->n, &hash);
 	for (int i = 0; i < s->n && !s->error; i++) {
 		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield,
@@ -107,6 +108,7 @@ static void insert_signatures(struct passage *p, struct signing *s)
 	if (p->draft.envelope->body != BODY_BINARYMIME)
 		draft_complete(&p->draft);
 	for (int i = s->n - 1; i >= 0; i--) {
+		assert(s->field[i]);
 		draft_insert(&p->draft, 0, s->field[i]);
 		s->field[i] = NULL;
 		metrics_add(signature_rsa(s->by[i]) ? METRIC_dkim_rsa : METRIC_dkim_ed25519, 1);
@@ -119,6 +121,7 @@ static void insert_signatures(struct passage *p, struct signing *s)
 static void finish_signing(struct passage *p)
 {
 	struct signing *s = p->at_work;
+	magic_check(s, SIGNING_MAGIC);
 	int error = s->error;
 	if (error) {
 		metrics_add(METRIC_dkim_failed, 1);

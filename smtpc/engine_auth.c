@@ -9,6 +9,7 @@
  */
 #include "smtpc/engine_impl.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ static bool step_exchange(struct engine *e, const char *challenge)
 
 static void say_line(struct engine *e, struct buf *line)
 {
+	assert(is_private(e) && is_meant(e));
 	buf_reserve(e->out, buf_len(line) + 2);
 	engine_say(e, buf_cstr(line), (struct expected){.kind = EXPECTED_AUTH});
 	buf_wipe(line);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "smtpc/mime_type.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -82,6 +83,7 @@ static void go_down(struct seven_bit *s, const struct mime_type *type)
 		s->over = true;
 		return;
 	}
+	assert(s->passes <= s->depth);
 	memcpy(s->boundary[s->depth++], type->boundary, sizeof type->boundary);
 	if (type->kind == MIME_SIGNED && s->passes == 0)
 		s->passes = s->depth;
@@ -275,6 +277,7 @@ void seven_bit_put(struct seven_bit *s, const char *bytes, size_t len, struct bu
 {
 	const char *end = bytes + len;
 	while (bytes < end) {
+		assert(buf_len(&s->line) < HELD_MAX);
 		size_t room = HELD_MAX - buf_len(&s->line), left = (size_t)(end - bytes);
 		size_t most = left < room ? left : room;
 		const char *lf = memchr(bytes, '\n', most);

@@ -258,6 +258,7 @@ static bool read_source(struct kept *k, struct buf *why)
 static void fetch_token(struct kept *k)
 {
 	struct buf why = {0};
+	assert(k->lock < 0 && !k->fetch);
 	k->second = false;
 	k->lock = token_store_lock(k->credential->file, false);
 	if (k->lock < 0 && errno == EWOULDBLOCK)

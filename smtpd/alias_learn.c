@@ -79,6 +79,7 @@ static enum alias_learnt ask_table(struct alias_learning *l)
 	char *value =
 		tables_get_at(l->by.conf->tables, TABLE_ALIASES, l->table, key, &server, &origin);
 	if (server && !socketmap_known(l->by.maps, server, key, &value)) {
+		assert(!l->asked);
 		l->asked = socketmap_ask_for(l->by.maps, server, key, take_answer, l);
 		return ALIAS_WAITS;
 	}
@@ -145,6 +146,7 @@ static void take_answer(void *owner, const struct socketmap_answer *a)
 {
 	struct alias_learning *l = owner;
 	enum alias_learnt so_far = ALIAS_KNOWN;
+	assert(l->asked && l->by.conf);
 	l->asked = 0;
 	if (a->result == SOCKETMAP_FAILED) {
 		log_failure(l, a->text);

@@ -33,6 +33,7 @@ static void count_taken(struct session *s)
 static void heard_spool(struct session *s, void *answer)
 {
 	const struct spool_store *store = answer;
+	assert(store->id == s->tx->id); /* else its client would hear of another's */
 	char id[IDENT_TEXT];
 	enum response is = outcome_of(store);
 	s->answered_us = store->answered_us;
@@ -163,6 +164,7 @@ static void fail_message(struct session *s, int error)
 static void conclude_passage(struct session *s)
 {
 	const struct passage *p = s->tx->passage;
+	assert(p->end != PASSAGE_UNDER_WAY);
 	if (p->end == PASSAGE_DONE) {
 		take_message(s);
 	} else if (p->end == PASSAGE_REFUSED) {

@@ -339,8 +339,10 @@ static void mark_deleted(const struct filter_changes *f, struct address_set *del
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		gone[i] = address_set_number_of(&deleted, e->rcpt[i].address) > 0;
 	for (int g = 0; g < f->ngiven; g++)
-		for (uint32_t k = 0; k < count_of(&f->given[g].what); k++)
+		for (uint32_t k = 0; k < count_of(&f->given[g].what); k++) {
+			assert(place_of(&f->given[g].what, k) < e->nrcpt);
 			gone[place_of(&f->given[g].what, k)] = true;
+		}
 	for (int g = 0; g < f->ngiven; g++)
 		spare_given(&f->given[g], deleted, e, gone);
 }

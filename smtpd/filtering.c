@@ -203,6 +203,7 @@ void filtering_rcpt(struct session *s, const char *address, uint8_t notify, cons
 	if (orcpt)
 		buf_printf(&parameters, " ORCPT=%s", orcpt);
 	char *path = mem_printf("<%s>", address);
+	assert(!f->recipient);
 	f->recipient = mem_strdup(address);
 	ask_filters(s, resume, milter_chain_rcpt(f->mail.chain, path, buf_cstr(&parameters)));
 	free(path);

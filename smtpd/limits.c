@@ -217,6 +217,7 @@ static void count_event(const struct limits *t, struct looked k[LIMIT_BY_COUNT],
 			int64_t now_us, int64_t wall_ms, const struct limits_ruling *ruling)
 {
 	bool passes = !ruling->over || ruling->action == LIMIT_HOLD;
+	assert(passes || k[ruling->by].row);
 	if (!passes)
 		figures_count(&k[ruling->by].row->figures, LOGIN_REFUSED, 1, wall_ms);
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)

@@ -214,6 +214,7 @@ static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
 static void on_pause_over(void *owner)
 {
 	struct listener *l = owner;
+	assert(l->fd >= 0);
 	ev_io_start(l->worker->loop->ev, &l->accept);
 }
 

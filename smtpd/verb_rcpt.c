@@ -73,6 +73,7 @@ static enum response judge_recipient(struct session *s, struct mailaddr *to)
 /* The recipient was refused, but the client has done nothing wrong: who takes the code at its word comes again with it. */
 static void forgive_error(struct session *s)
 {
+	assert(s->errors > 0);
 	if (s->tx->overshoot++ < OVERSHOOT_MAX)
 		s->errors--;
 }

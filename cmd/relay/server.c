@@ -18,6 +18,7 @@
 #include "cmd/relay/server_reload.h"
 #include "cmd/confine/sandbox.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ static void to_events(void *context, struct note *note)
 static void to_cluster(void *context, struct note *note)
 {
 	struct server *s = context;
+	assert(s->cluster); /* it is there when threads begin */
 	loop_post(cluster_loop(s->cluster), note);
 }
 
@@ -138,6 +140,7 @@ static void keep_last(struct server *s, enum kept_which which, struct buf *text)
 static void keep_learnt(struct server *s)
 {
 	struct buf text = {0};
+	assert(!s->stopped);
 	qmgr_learnt(s->qmgr, &text);
 	keep_last(s, KEPT_HOSTS, &text);
 	qmgr_suppressed(s->qmgr, &text);
