@@ -5,6 +5,7 @@
 #include "spool/bytes.h"
 #include "spool/verdicts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,9 @@ enum {
 }; /* of the byte behind the sum: when it is to be delivered */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
+
+static_assert((int)ENVELOPE_TLS_WAIVED <= (int)TLS, "it has so many bits");
+static_assert(RECIPIENT_DOUBTS_MAX << DOUBTS <= UINT8_MAX, "it has what is left of a byte");
 
 static bool has_origin(const struct envelope *e)
 {
@@ -144,12 +148,14 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 		verdicts_add(&table, e->history[i].verdict);
 	verdicts_end(&table);
 	/* Numbers are given out in the order of the first walk, so the second finds the same. */
+	const uint32_t n = table.n;
 	verdicts_again(&table);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		put_recipient(b, &e->rcpt[i],
 			      e->rcpt[i].last ? verdicts_add(&table, e->rcpt[i].last) : 0);
 	if (e->nhistory > 0)
 		put_history(b, e, &table);
+	assert(table.n == n); /* else no start could read it */
 }
 
 bool payload_get_envelope_head(const void *data, size_t len, struct envelope_head *h)
@@ -371,6 +377,7 @@ void payload_put_delivery(struct buf *b, const struct spool_delivered *d, uint32
 	for (uint32_t i = 0; i < d->n; i++)
 		verdicts_add(&table, d->of[i].verdict);
 	verdicts_end(&table);
+	const uint32_t n = table.n;
 	verdicts_again(&table);
 	uint32_t pairs = d->n;
 	for (uint32_t i = 0; i < d->n; i++)
@@ -382,6 +389,7 @@ void payload_put_delivery(struct buf *b, const struct spool_delivered *d, uint32
 		if (d->of[i].settled)
 			put_pair(b, d->of[i].recipient, verdict);
 	}
+	assert(table.n == n);
 }
 
 struct spool_delivered *payload_get_delivery(uint64_t id, const void *data, size_t len,

@@ -4,6 +4,7 @@
 #include "base/crc32c.h"
 #include "spool/bytes.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const uint8_t record_magic[2] = {'s', 'R'};
@@ -19,6 +20,7 @@ static uint32_t head_crc(const uint8_t head[RECORD_HEAD], uint32_t seed)
 
 void record_put(uint8_t head[RECORD_HEAD], uint32_t seed, const struct record *r)
 {
+	assert(r->length <= RECORD_PAYLOAD_MAX);
 	memcpy(head, record_magic, 2);
 	head[2] = r->type;
 	head[RECORD_FLAGS_AT] = r->flags;
