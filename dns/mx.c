@@ -128,6 +128,7 @@ static void take_targets(struct mx *m, int n)
 
 static struct verdict *targets_from(struct mx *m, const struct answer *answer)
 {
+	assert(!m->target);
 	m->target = mem_zalloc((size_t)answer->nrecord * sizeof *m->target);
 	for (int i = 0; i < answer->nrecord; i++) {
 		const struct answer_record *r = &answer->record[i];
@@ -179,6 +180,7 @@ struct verdict *mx_targets(struct mx *m, const struct answer *answer)
 
 struct verdict *mx_only(struct mx *m, const char *host)
 {
+	assert(!m->target);
 	m->target = mem_zalloc(sizeof *m->target);
 	add_target(m, host, 0);
 	discard_own_name(m);
@@ -234,6 +236,7 @@ static bool is_usable(const struct mx *m, const struct answer_record *r)
 static int pick_addresses(struct mx *m, const struct answer *answer, union address *to)
 {
 	int n = 0;
+	assert(answer->nrecord <= ANSWER_ADDRESS_MAX); /* to has room for so many */
 	for (int i = 0; i < answer->nrecord; i++)
 		if (is_usable(m, &answer->record[i]))
 			to[n++] = answer->record[i].address;

@@ -7,11 +7,13 @@
 #include "base/verdict.h"
 #include "dns/dnsname.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static void fail_search(struct tlsa_search *s, const char *type, const char *why)
 {
+	assert(!s->host->unsure && !s->host->dane);
 	metrics_add(METRIC_tlsa_failed, 1);
 	s->host->unsure = verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
 					 "look-up of the %s record of %s failed: %s", type, s->at,
@@ -22,6 +24,7 @@ static void ask_tlsa(struct tlsa_search *, const char *at);
 
 static void make_dane(struct tlsa_search *s, const struct answer *a)
 {
+	assert(!s->host->dane && a->security == RESOLVE_SECURE);
 	struct resolve_tlsa *all = mem_zalloc((size_t)a->nrecord * sizeof *all);
 	for (int i = 0; i < a->nrecord; i++)
 		all[i] = a->record[i].tlsa;
