@@ -194,9 +194,18 @@ static void add_store(struct spool *s, struct spool_store *store)
 	effect_refused(s, op);
 }
 
+/* Whoever reads a message believes what the envelope says of the size of its content. */
+static bool is_of_its_size(const struct spool_store *store)
+{
+	return store->envelope->size ==
+	       (store->file ? spool_file_size(store->file) : store->content->size);
+}
+
 static void take_store(struct spool *s, struct spool_store *store)
 {
 	const struct spool_store *with = store->with;
+	assert((store->content != NULL) != (store->file != NULL));
+	assert(is_of_its_size(store) && (!with || is_of_its_size(with)));
 	assert(!with || (!with->with && !with->reply_to && !with->taken));
 	assert(!store->replaces || (!with && !store->promised && !store->taken && !store->adopted));
 	if (store->file)

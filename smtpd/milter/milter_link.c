@@ -119,6 +119,7 @@ static void fail_link(struct milter_link *l, const char *why)
 		milter_link_drop(&l);
 		return;
 	}
+	assert(!l->why); /* it is told once, and drops it */
 	if (!l->ready && s->until_ms <= clock_steady_ms()) {
 		s->failed_ms = clock_steady_ms();
 		s->until_ms = s->failed_ms + s->rest_ms;
