@@ -16,7 +16,7 @@ enum { ANSWER_MAX = 64 << 10, TOKEN_MAX = 8 << 10, SECONDS_MAX = 3600 };
 struct post {
 	struct receiver *receiver;
 	int64_t began_ms;
-	size_t answered; /* bytes of what it says, which nobody reads */
+	size_t answered; /* bytes of what it says behind the head, which nobody reads */
 };
 
 static void close_connection(struct receiver *r)
@@ -99,12 +99,18 @@ static size_t batch_of(const struct receiver *r, const char *lines, size_t len)
 	return (size_t)(at - lines);
 }
 
-static enum receiver_answer judge_answer(struct receiver *r, CURLcode how, const char *error,
-					 struct buf *why)
+/* One that goes on for too long is cut short, and its status holds. */
+static bool has_answered(const struct post *p, CURLcode how)
+{
+	return how == CURLE_OK || (how == CURLE_WRITE_ERROR && p->answered > ANSWER_MAX);
+}
+
+static enum receiver_answer judge_answer(struct receiver *r, bool answered, CURLcode how,
+					 const char *error, struct buf *why)
 {
 	long status = 0;
 	curl_off_t seconds = 0;
-	if (how != CURLE_OK) {
+	if (!answered) {
 		buf_printf(why, "%s: %s", r->where, *error ? error : curl_easy_strerror(how));
 		return RECEIVER_AWAY;
 	}
@@ -133,7 +139,7 @@ static enum receiver_answer post_lines(struct receiver *r, const char *lines, si
 	curl_easy_setopt(c, CURLOPT_XFERINFODATA, &p);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
 	CURLcode how = curl_easy_perform(c);
-	enum receiver_answer answer = judge_answer(r, how, error, why);
+	enum receiver_answer answer = judge_answer(r, has_answered(&p, how), how, error, why);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, NULL);
 	return answer;

@@ -122,6 +122,20 @@ def test_what_a_server_never_takes_is_dropped_and_counted(lab, receiver):
     assert counted(relay, "refused") == 3
 
 
+def test_what_an_answer_says_at_length_takes_nothing_from_its_status(lab, receiver):
+    receiver.says = b"<p>and so on</p>" * 100_000
+    receiver.answers = [500, 400]
+    relay = lab.relay(config_of(lab.sink(), receiver.url, batch=1))
+    for number in range(3):
+        relay.send(recipients=[f"r{number}@dest.test"])
+        relay.wait_event("sent", count=number + 1)
+    assert relay.wait_event("events", state="away")["reason"].endswith("answers 500")
+    assert relay.wait_event("events", state="refused")["reason"].endswith("answers 400")
+    wait_until(lambda: len(receiver.posts) >= 4, what="all posts")
+    wait_until(lambda: counted(relay, "taken") == 2, what="the count")
+    assert [post[0] for post in receiver.posts] == [500, 400, 200, 200] and len(receiver.events) == 2
+
+
 def test_a_server_that_is_slow_or_silent_holds_up_no_mail(lab, receiver):
     """Messages that waited for their posts, one after the other, would take two minutes to be sent."""
     receiver.wait = 3.0

@@ -24,6 +24,7 @@ class HttpReceiver:
         self.posts = []  # (status, number of events, headers)
         self.answers = []  # statuses for the next requests; 200 when there is none
         self.headers = {}  # of answers that are not 200
+        self.says = b""  # behind the head of each answer
         self.wait = 0.0
         self.open = []  # connections
         self._server = None
@@ -51,8 +52,9 @@ class HttpReceiver:
                     self.send_response(status)
                     for name, value in receiver.headers.items() if status != 200 else ():
                         self.send_header(name, value)
-                    self.send_header("Content-Length", "0")
+                    self.send_header("Content-Length", str(len(receiver.says)))
                     self.end_headers()
+                    self.wfile.write(receiver.says)
 
             def log_message(self, *_):  # pylint: disable=arguments-differ
                 pass
