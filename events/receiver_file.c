@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* A file: appended to; one that was moved away or removed is made anew. */
+/* A file: appended to; one that was moved away or removed is made anew. Or a named pipe, whose reader is there. */
 #include "events/receiver_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +40,15 @@ static enum receiver_answer give_up(struct receiver *r, off_t before, const char
 	return answer;
 }
 
+/* From a pipe nothing can be taken back: each write is of whole lines that it takes together, or not at all. */
+static size_t bytes_at_once(const struct stat *of, const char *lines, size_t len)
+{
+	if (!S_ISFIFO(of->st_mode) || len <= PIPE_BUF)
+		return len;
+	size_t whole = receiver_whole(lines, PIPE_BUF);
+	return whole > 0 ? whole : (size_t)((const char *)memchr(lines, '\n', len) + 1 - lines);
+}
+
 static enum receiver_answer give_lines(struct receiver *r, const char *lines, size_t len,
 				       size_t *taken, struct buf *why)
 {
@@ -53,7 +63,8 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 		return answer_away(r, why);
 	size_t written = 0;
 	while (written < len) {
-		ssize_t n = write(r->fd, lines + written, len - written);
+		ssize_t n = write(r->fd, lines + written,
+				  bytes_at_once(&st, lines + written, len - written));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)

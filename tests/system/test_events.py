@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """events { }: what a receiver is told, held against the log; receivers that are slow, away, refuse, and come back."""
 
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -243,6 +245,31 @@ def test_a_file_grows_by_whole_lines_and_may_be_moved_away(lab, tmp_path):
     assert [len(lines(file)) for file in turned] == [1, 1, 1]
     wait_until(lambda: told(lines(*turned)) == in_log(relay), what="the same in the log")
     assert os.stat(turned[2]).st_mode & 0o777 == 0o640
+
+
+def test_a_named_pipe_has_whole_lines_whenever_it_is_read(lab, tmp_path):
+    path = tmp_path / "events.pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    relay = lab.relay(config_of(lab.sink(), str(path)))
+    with relay.client() as client:
+        client.greet()
+        for number in range(10):
+            client.send_mail("from@sender.test", [f"{number}-{name}@dest.test" for name in range(20)])
+    relay.wait_event("sent", count=200)
+    assert "in the middle" not in relay.wait_event("events", state="away")["reason"]
+    text = b""
+
+    def all_read():
+        nonlocal text
+        with contextlib.suppress(BlockingIOError):
+            text += os.read(reader, 65536)
+        return text.count(b"\n") >= 200
+
+    wait_until(all_read, 60, "all lines")
+    assert told([json.loads(line) for line in text.splitlines()]) == in_log(relay)
+    os.close(reader)
 
 
 def test_a_reload_changes_receiver_and_what_is_told(lab, receiver, tmp_path):
