@@ -107,6 +107,10 @@ static bool take_sender_parameter(const struct param *p, struct envelope *e)
 		e->smtputf8 = true;
 		return true;
 	}
+	if (param_is(p, "REQUIRETLS") && !p->value) {
+		e->tls = ENVELOPE_TLS_REQUIRED;
+		return true;
+	}
 	if (!param_is(p, "ENVID") || !param_envid(p->value))
 		return false;
 	free(e->envid);

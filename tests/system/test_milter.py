@@ -235,6 +235,15 @@ def test_a_filter_may_want_a_sender_beyond_ascii(relay, sink, one):
     _send(relay, code=451)
 
 
+def test_a_sender_that_is_changed_may_keep_its_parameters(relay, one):
+    """As filters hand back what they were told. REQUIRETLS holds, too: the sink has no TLS."""
+    one.behave({"E": packet(b"e", texts("<other@sender.test>", "SIZE=99 BODY=8BITMIME REQUIRETLS RET=HDRS")) + packet(m.CONTINUE)})
+    _send(relay)
+    assert relay.wait_event("bounced", to="b@dest.test")["reply"].startswith("REQUIRETLS was asked for")
+    one.behave({"E": packet(b"e", texts("<other@sender.test>", "REQUIRETLS=yes")) + packet(m.CONTINUE)})
+    _send(relay, code=451)
+
+
 ANSWERS = {
     "reject": (packet(m.REJECT), REJECTED),
     "tempfail": (packet(m.TEMPFAIL), LATER),
