@@ -101,7 +101,13 @@ static void answer_all(struct kept *k)
 	}
 }
 
-/* The next attempt is not before some time, and this is said once until one succeeds. */
+static bool has_token(const struct kept *k)
+{
+	return k->access && clock_steady_ms() < k->ends_ms;
+}
+
+/* The next attempt is not before some time, and this is said once until one succeeds. One that was to be renewed holds for a
+ * while: no mail waits yet. */
 static void note_failure(struct kept *k, const char *why)
 {
 	if (!k->why)
@@ -109,7 +115,8 @@ static void note_failure(struct kept *k, const char *why)
 			  "token", "result", "no_token", "reason", why, NULL);
 	free(k->why);
 	k->why = mem_strdup(why);
-	condition_set(CONDITION_token_missing, k->credential->login, why);
+	if (!has_token(k))
+		condition_set(CONDITION_token_missing, k->credential->login, why);
 	k->wait_ms = k->wait_ms == 0 ? RETRY_FIRST_MS : k->wait_ms * 2;
 	if (k->wait_ms > RETRY_MOST_MS)
 		k->wait_ms = RETRY_MOST_MS;
@@ -158,7 +165,7 @@ static void end_fetch(struct kept *k)
 	if (k->lock >= 0)
 		close(k->lock);
 	k->lock = -1;
-	if (!k->access || clock_steady_ms() >= k->ends_ms)
+	if (!has_token(k))
 		forget_access(k);
 	answer_all(k);
 }
@@ -286,9 +293,11 @@ void tokens_ask(struct tokens *t, struct credential *c, struct note *question)
 {
 	struct kept *k = kept_of(t, c);
 	int64_t now_ms = clock_steady_ms();
-	bool good = k->access && now_ms < k->ends_ms;
+	bool good = has_token(k);
 	bool wanted = !good || now_ms >= k->renew_ms;
 	bool may = wanted && may_fetch(k, now_ms);
+	if (!good && !may && !k->fetch)
+		condition_set(CONDITION_token_missing, c->login, k->why);
 	if (good || (!may && !k->fetch)) {
 		t->answered(question, good ? k->access : NULL, k->why);
 	} else {
