@@ -111,15 +111,19 @@ static void check_address(struct check *c, const char *setting, char **address)
 {
 	if (**address && !conf_value_keep_address(address))
 		FAULT(c, address, -1, 1, "%s \"%s\" is not an address", setting, *address);
+	else
+		conf_value_keep_domain(address);
 }
 
 static void check_archive(struct check *c, struct conf_archive *a)
 {
 	conf_value_keep_domain(&a->sender);
-	for (int i = 0; i < a->to.n; i++)
+	for (int i = 0; i < a->to.n; i++) {
+		conf_value_keep_domain(&a->to.item[i]);
 		if (!is_mailbox(a->to.item[i], true))
 			FAULT(c, &a->to, i, 1, "archive: to \"%s\" is not an address",
 			      a->to.item[i]);
+	}
 	if (*a->sender && !is_mailbox(a->sender, false))
 		FAULT(c, &a->sender, -1, 1, "archive: sender \"%s\" is not an address", a->sender);
 }
@@ -563,6 +567,7 @@ static void check_queue(struct check *c)
 
 static void check_verify(struct check *c)
 {
+	conf_value_keep_domain(&c->conf->verify.sender);
 	const char *sender = c->conf->verify.sender;
 	struct mailaddr a;
 	if (*sender && (mailaddr_mailbox(sender, strlen(sender), true, &a) || !a.text[a.at]))

@@ -194,6 +194,15 @@ def test_a_route_that_is_an_end_needs_no_question(lab):
     assert relay.command("verify", "a@void.test").stdout == "a@void.test: it is taken: nobody was asked, since its route discards mail\n"
 
 
+def test_a_sender_in_a_domain_beyond_ascii_is_taken_by_any_host(lab):
+    sink = lab.sink(extensions=("PIPELINING",))
+    relay = _relay(lab, sink.port, {"verify": True}, sender="probe@bücher.test")
+    with relay.client() as client:
+        _begin(client)
+        _rcpt(client, "a@dest.test", 250)
+    assert "the next hop takes it" in relay.command("verify", "a@dest.test").stdout
+
+
 def test_a_restart_in_the_midst_of_questions(lab):
     sink = lab.sink(Rule("rcpt", ""))
     relay = _relay(lab, sink.port, {"verify": True})

@@ -306,6 +306,23 @@ static void a_local_part_is_kept_as_that_of_an_address_is(void **state)
 	conf_unref(c);
 }
 
+/* Hosts that know no SMTPUTF8 take it then. */
+static void the_domain_of_an_address_of_ours_is_kept_in_ascii(void **state)
+{
+	(void)state;
+	struct conf *c =
+		good("postmaster = \"p@b\xc3\xbc.test\"\n"
+		     "verify { sender = \"v@b\xc3\xbc.test\" }\n"
+		     "archive { to = { \"a@b\xc3\xbc.test\" } sender = \"s@b\xc3\xbc.test\" }\n"
+		     "tls_report { from = \"r@b\xc3\xbc.test\" }\n");
+	assert_string_equal(c->postmaster, "p@xn--b-eha.test");
+	assert_string_equal(c->verify.sender, "v@xn--b-eha.test");
+	assert_string_equal(c->archive.to.item[0], "a@xn--b-eha.test");
+	assert_string_equal(c->archive.sender, "s@xn--b-eha.test");
+	assert_string_equal(c->tls_report.from, "r@xn--b-eha.test");
+	conf_unref(c);
+}
+
 static void wrong_forms_are_said_with_their_line(void **state)
 {
 	(void)state;
@@ -334,6 +351,22 @@ static void sections_that_do_not_fit_together_are_said_with_their_line(void **st
 	wrong("transport a {\n like = smtp\n like = smtp }\n", 3,
 	      "like is already there, in line 2");
 	wrong("\nflow \"\" { }\n", 2, "a flow must have a name");
+	wrong("\nlistener \"\" { }\n", 2, "a listener must have a name");
+	wrong("\ntransport \"\" { }\n", 2, "a transport must have a name");
+	wrong("\nmilter \"\" { address = \"inet:127.0.0.1:1\" }\n", 2, "a milter must have a name");
+	wrong("milter a { address = \"inet:127.0.0.1:1\" }\n\nmilter a { address = "
+	      "\"inet:127.0.0.1:2\" }\n",
+	      3, "milter \"a\" is already there, in line 1");
+	wrong("source a { address = { \"127.0.0.1\" } }\nsource a { address = { \"127.0.0.2\" } "
+	      "}\n",
+	      2, "source \"a\" is already there, in line 1");
+	wrong("limit client { messages = \"1/h\" }\nlimit client { messages = \"1/h\" }\n", 2,
+	      "limit \"client\" is already there, in line 1");
+	wrong("\ntransport error { }\n", 2, "means something else in a table of routes");
+	wrong("route \"*\" {\n error = \"5.1.1 gone\" discard = true }\n", 1,
+	      "relay, error and discard exclude each other");
+	wrong("auth { file = \"\" }\nlistener a {\n auth = required }\n", 3,
+	      "auth needs a users' file, or Dovecot");
 	wrong("flow a { weight = 2 } flow a { rate = \"2/s\" }\n", 1,
 	      "flow \"a\" is already there, in line 1");
 	/* Those that stand for something in the parser, and others. */
@@ -383,6 +416,21 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("transport t {\n helo = \"[192.0.2]\" }\n", 2, "nor an address literal");
 	struct conf *c = good("transport t { helo = \"[IPv6:2001:db8::1]\" }");
 	conf_unref(c);
+}
+
+static void addresses_of_ours_are_checked(void **state)
+{
+	(void)state;
+	wrong("\nalias \"a b\" { to = { \"x@y.test\" } }\n", 2, "\"a b\" is not an address");
+	wrong("alias A@b.test { to = { \"x@y.test\" } }\n\nalias a@B.test { to = { \"z@y.test\" } "
+	      "}\n",
+	      3, "is already there");
+	wrong("\npostmaster = \"nobody at all\"\n", 2,
+	      "postmaster \"nobody at all\" is not an address");
+	wrong("verify {\n sender = nobody }\n", 2, "sender \"nobody\" is not an address");
+	wrong("tls_report {\n from = nobody }\n", 2, "from \"nobody\" is not an address");
+	wrong("\ndkim_also = \"a..b\"\n", 2, "dkim_also \"a..b\" is not a domain");
+	wrong("auth {\n file = users }\n", 2, "file \"users\" is not an absolute path");
 }
 
 static void what_nobody_can_listen_at_twice_is_said(void **state)
@@ -787,9 +835,11 @@ int main(void)
 		cmocka_unit_test(wrong_values_are_said_with_their_line),
 		cmocka_unit_test(without_a_hostname_it_is_the_machine_s_if_that_is_one),
 		cmocka_unit_test(a_local_part_is_kept_as_that_of_an_address_is),
+		cmocka_unit_test(the_domain_of_an_address_of_ours_is_kept_in_ascii),
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
 		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
+		cmocka_unit_test(addresses_of_ours_are_checked),
 		cmocka_unit_test(what_nobody_can_listen_at_twice_is_said),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
