@@ -181,6 +181,41 @@ def test_xclient_that_is_wrong_changes_nothing(relay, words, code):
         client.command("MAIL FROM:<a@sender.test>")
 
 
+def test_a_client_with_too_many_connections_gets_no_other_by_xclient(lab):
+    config = Config({"networks": ["127.0.0.0/8"], "xclient": ["127.0.0.1"]}, listeners={"smtp": {"client_connection_limit": 2}})
+    relay = lab.relay(config.route_all_to(lab.sink().port))
+    clients = []
+    for code in (220, 220, 421):
+        clients.append(relay.client())
+        clients[-1].greet()
+        clients[-1].command("XCLIENT ADDR=192.0.2.9", code)
+    clients.pop().close()
+    clients.pop().close()
+
+    def has_room():
+        with relay.client() as client:
+            client.greet()
+            client.send("XCLIENT ADDR=192.0.2.9")
+            return client.read_reply().code == 220
+
+    wait_until(has_room, 60, "a place among the two")
+    clients.pop().close()
+
+
+def test_clients_of_a_network_of_ipv6_share_their_limit(lab):
+    config = Config({"networks": ["127.0.0.0/8", "2001:db8::/32"], "xclient": ["127.0.0.1"]}, extra='limit "client" { messages = "1/h" }\n')
+    relay = lab.relay(config.route_all_to(lab.sink().port))
+    for address, code in (("2001:db8::1", 250), ("2001:db8::2", 450), ("2001:db8:0:1::2", 250)):
+        with relay.client() as client:
+            client.greet()
+            client.command(f"XCLIENT ADDR=IPV6:{address}", 220)
+            client.command("EHLO client.test", 250)
+            if code == 250:
+                client.send_mail("a@sender.test", ["to@dest.test"])
+            else:
+                client.command("MAIL FROM:<a@sender.test>", code)
+
+
 def test_xclient_of_strangers_is_not_offered(relay):
     with _proxied(relay, V1) as client:
         assert not any(line.startswith("XCLIENT") for line in client.greet().lines)
@@ -314,9 +349,10 @@ def test_a_certificate_is_a_login(module_lab, relay, sink):
     signed = module_lab.certificates.host("device.test")
     expired = module_lab.certificates.host("old.test", days=-1)
     forged = _self_signed(module_lab.folder("forged"))
+    mailer = module_lab.certificates.odd("mailer", "somebody", "DNS:mailer.test,email:Mailer@Sender.test,email:two@sender.test")
     for listener, pair, login in (
         ("plain", known, "ann"), ("smtps", known, "ann"), ("smtps", signed, "device.test"),
-        ("plain", signed, None), ("smtps", expired, None), ("smtps", forged, None), ("smtps", None, None),
+        ("smtps", mailer, "mailer@sender.test"), ("plain", signed, None), ("smtps", expired, None), ("smtps", forged, None), ("smtps", None, None),
     ):
         client, asked = _with_certificate(relay, pair, listener)
         with client:

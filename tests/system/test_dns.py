@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Where mail goes by the records of a real name server."""
 
+import contextlib
+import socket
+import threading
 import time
 
 import pytest
@@ -229,6 +232,30 @@ def test_recipients_of_two_domains_never_share_a_transaction(lab):
     assert sorted(one.recipients for one in messages) == [
         ["x@one.dest.test", "y@one.dest.test"], ["x@two.dest.test"],
     ]
+
+
+def test_a_name_server_may_have_an_ipv6_address(lab):
+    """A postman at [::1] carries to the name server what comes there."""
+    nsd = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.2\n"})
+    sink = lab.sink(address=A)
+    config = Config(transports={"smtp": {"port": sink.port}}).resolve_with(nsd)
+    config.dns |= {"server": ["::1"], "allow_loopback": True}
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as postbox:
+        postbox.bind(("::1", nsd.port))
+
+        def carry():
+            with contextlib.suppress(OSError):
+                while True:
+                    question, asker = postbox.recvfrom(65535)
+                    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as postman:
+                        postman.sendto(question, (nsd.address, nsd.port))
+                        postbox.sendto(postman.recv(65535), asker)
+
+        threading.Thread(target=carry, daemon=True).start()
+        relay = lab.relay(config)
+        relay.send()
+        sink.wait_messages(1)
+        relay.stop()
 
 
 def test_a_changed_record_is_seen_when_the_old_one_has_expired(lab):

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import subprocess
 import time
 
 import pytest
@@ -270,6 +271,48 @@ def test_a_named_pipe_has_whole_lines_whenever_it_is_read(lab, tmp_path):
     wait_until(all_read, 60, "all lines")
     assert told([json.loads(line) for line in text.splitlines()]) == in_log(relay)
     os.close(reader)
+
+
+def test_a_full_disk_leaves_whole_lines_and_gets_the_rest_later(lab):
+    folder = lab.folder("small")
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "sluice-test", folder], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    lab.callback(subprocess.run, ["umount", "--lazy", folder], check=True)
+    path = folder / "events.json"
+    (folder / "filler").write_bytes(b"x" * 50_000)
+    relay = lab.relay(config_of(lab.sink(), str(path)))
+    with relay.client() as client:
+        client.greet()
+        for number in range(10):
+            client.send_mail("from@sender.test", [f"{number}-{'x' * 50}{name}@dest.test" for name in range(20)])
+    relay.wait_event("sent", count=200)
+    assert "No space left" in relay.wait_event("events", state="away")["reason"]
+    assert path.read_text().endswith("\n")
+    subprocess.run(["mount", "-o", "remount,size=4m", folder], check=True)
+    wait_until(lambda: path.read_text().count("\n") == 200, 60, "all lines")
+    assert told([json.loads(line) for line in path.read_text().splitlines()]) == in_log(relay)
+
+
+def test_what_waits_is_lost_when_nobody_wants_it_any_more(lab, receiver):
+    relay = lab.relay(config_of(lab.sink(), receiver.url))
+    receiver.close()
+    for number in range(3):
+        relay.send(recipients=[f"r{number}@dest.test"])
+    relay.wait_event("sent", count=3)
+    relay.wait_event("events", state="away")
+    wait_until(lambda: json.loads(relay.command("stats", "--json").stdout)["events_waiting"] == 3, what="all to wait")
+    extra, relay.config.extra = relay.config.extra, ""
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    assert relay.wait_event("events", state="lost")["lost"] == "3"
+    assert counted(relay, "lost") == 3 and json.loads(relay.command("stats", "--json").stdout)["events_waiting"] == 0
+    receiver.start()
+    relay.config.extra = extra
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send(recipients=["last@dest.test"])
+    wait_until(lambda: [one["to"] for one in receiver.events] == ["last@dest.test"], what="what came behind the reload")
 
 
 def test_a_reload_changes_receiver_and_what_is_told(lab, receiver, tmp_path):
