@@ -10,6 +10,7 @@ import ssl
 
 import pytest
 
+from lab import sasl
 from lab.config import Config
 from lab.exim import Exim
 from lab.mailstore import MailStore
@@ -114,6 +115,31 @@ def test_exim_by_plain_and_login(lab, mechanism):
     relay.send(recipients=["to@out.test"])
     relay.wait_event("sent", 60)
     assert "A=plain:ann" in exim.log() or "A=plain" in exim.log()
+
+
+@pytest.mark.parametrize("version", ("1.2", "1.3"))
+def test_a_login_is_bound_to_its_connection(lab, version, monkeypatch):
+    """By tls-unique or tls-exporter, also where the session is resumed."""
+    folder = lab.folder("bound")
+    assert sasl.passwd(folder / "users", "ann", "secret").returncode == 0
+    certificate, key = lab.certificates.host("localhost")
+    config = Config(listeners={"smtp": {"tls": "optional", "certificate": certificate, "key": key, "auth": True}})
+    config.auth["file"] = str(folder / "users")
+    (folder / "openssl.cnf").write_text(
+        f"openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = old\n[old]\nMaxProtocol = TLSv{version}\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("OPENSSL_CONF", str(folder / "openssl.cnf"))
+        host = lab.relay(config.route_all_to(lab.sink().port))
+    config = _config(folder, {"out": host.port}, f"[out] ann password:{_secret(folder, 'secret', 'secret')}\n")
+    config.transports["smtp"] = {"connection_idle_timeout": "0s"}
+    relay = lab.relay(config)
+    for number in range(2):
+        relay.send(recipients=["to@out.test"])
+        relay.wait_event("sent", count=number + 1)
+        event = host.wait_event("auth", count=number + 1)
+        assert (event["mechanism"], event["result"]) == ("SCRAM-SHA-256-PLUS", "ok")
+    assert [one["version"] for one in host.wait_events("tls", count=2)] == [f"TLSv{version}"] * 2
+    assert host.events("tls")[1]["resumed"] == "yes"
 
 
 def test_a_refused_login_keeps_the_mail_with_one_warning(lab):
