@@ -35,6 +35,7 @@ struct https_answer {
 	const char *body;
 	size_t len;
 	const char *error; /* NULL: there is an answer, whatever its status */
+	bool cut;	   /* the error is that it is too long; its status holds */
 	bool untrusted;	   /* the error is that of the certificate */
 };
 

@@ -157,10 +157,11 @@ static void send_to(struct tlsrpt_report *r, int n)
 static void on_posted(void *owner, const struct https_answer *a)
 {
 	struct post *p = owner;
-	bool taken = !a->error && a->status / 100 == 2;
+	bool answered = !a->error || a->cut;
+	bool taken = answered && a->status / 100 == 2;
 	char *failure = taken	   ? NULL
-			: a->error ? mem_strdup(a->error)
-				   : mem_printf("it answers %ld", a->status);
+			: answered ? mem_printf("it answers %ld", a->status)
+				   : mem_strdup(a->error);
 	p->report->target[p->n].post = NULL;
 	end_delivery(p->report, p->n, failure);
 	free(failure);

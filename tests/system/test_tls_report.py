@@ -153,7 +153,9 @@ def _check_all(world):
     assert lost["failure-details"][0]["result-type"] == "sts-policy-fetch-error"
 
 
-def test_what_can_not_be_handed_over_is_tried_again(world):
+@pytest.mark.parametrize("says", [b"", b"<p>and so on</p>" * 20_000], ids=["nothing", "much"])
+def test_what_can_not_be_handed_over_is_tried_again(world, says):
+    world.policies.post_says = says
     relay, noon = world.relay, int(-time.time() % DAY) + DAY // 2
     world.policies.post_status = 503
     _set_clock(relay, noon)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The HTTPS host of MTA-STS policies, honest or not."""
 
+import contextlib
 import http.server
 import ssl
 import threading
@@ -24,6 +25,7 @@ class PolicyHost:
         """Listen at once; the certificate is the context's to load."""
         self.answers, self.asked = {}, []
         self.posted, self.post_status = [], 201
+        self.post_says = b""  # behind the head of the answer to a report
         host = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,8 +48,10 @@ class PolicyHost:
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 host.posted.append((self.headers["Host"].partition(":")[0], self.headers["Content-Type"], content))
                 self.send_response(host.post_status)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(host.post_says)))
                 self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(host.post_says)
 
             def give(self, text, kind="text/plain", status=200, **headers):
                 """Answer with this text."""
