@@ -99,22 +99,17 @@ static size_t batch_of(const struct receiver *r, const char *lines, size_t len)
 	return (size_t)(at - lines);
 }
 
-/* One that goes on for too long is cut short, and its status holds. */
-static bool has_answered(const struct post *p, CURLcode how)
-{
-	return how == CURLE_OK || (how == CURLE_WRITE_ERROR && p->answered > ANSWER_MAX);
-}
-
-static enum receiver_answer judge_answer(struct receiver *r, bool answered, CURLcode how,
-					 const char *error, struct buf *why)
+/* The status is the answer, also of one that is cut short behind it, or by it. */
+static enum receiver_answer judge_answer(struct receiver *r, CURLcode how, const char *error,
+					 struct buf *why)
 {
 	long status = 0;
 	curl_off_t seconds = 0;
-	if (!answered) {
+	curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (how != CURLE_OK && status < 200) {
 		buf_printf(why, "%s: %s", r->where, *error ? error : curl_easy_strerror(how));
 		return RECEIVER_AWAY;
 	}
-	curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(r->curl, CURLINFO_RETRY_AFTER, &seconds);
 	if (status / 100 == 2)
 		return RECEIVER_TOOK;
@@ -139,7 +134,7 @@ static enum receiver_answer post_lines(struct receiver *r, const char *lines, si
 	curl_easy_setopt(c, CURLOPT_XFERINFODATA, &p);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
 	CURLcode how = curl_easy_perform(c);
-	enum receiver_answer answer = judge_answer(r, has_answered(&p, how), how, error, why);
+	enum receiver_answer answer = judge_answer(r, how, error, why);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, NULL);
 	return answer;

@@ -139,6 +139,17 @@ def test_what_an_answer_says_at_length_takes_nothing_from_its_status(lab, receiv
     assert [post[0] for post in receiver.posts] == [500, 400, 200, 200] and len(receiver.events) == 2
 
 
+def test_an_answer_that_never_ends_has_its_status(lab, receiver):
+    receiver.owes = 10
+    receiver.answers = [500, 400]
+    relay = lab.relay(config_of(lab.sink(), receiver.url, batch=1, timeout="500ms"))
+    for number in range(3):
+        relay.send(recipients=[f"r{number}@dest.test"])
+        relay.wait_event("sent", count=number + 1)
+    wait_until(lambda: counted(relay, "taken") == 2 and counted(relay, "refused") == 1, what="the count")
+    assert [post[0] for post in receiver.posts] == [500, 400, 200, 200] and len(receiver.events) == 2
+
+
 def test_a_server_that_is_slow_or_silent_holds_up_no_mail(lab, receiver):
     """Messages that waited for their posts, one after the other, would take two minutes to be sent."""
     receiver.wait = 3.0

@@ -25,6 +25,7 @@ class HttpReceiver:
         self.answers = []  # statuses for the next requests; 200 when there is none
         self.headers = {}  # of answers that are not 200
         self.says = b""  # behind the head of each answer
+        self.owes = 0  # bytes that are announced there, and never come
         self.wait = 0.0
         self.open = []  # connections
         self._server = None
@@ -52,7 +53,7 @@ class HttpReceiver:
                     self.send_response(status)
                     for name, value in receiver.headers.items() if status != 200 else ():
                         self.send_header(name, value)
-                    self.send_header("Content-Length", str(len(receiver.says)))
+                    self.send_header("Content-Length", str(len(receiver.says) + receiver.owes))
                     self.end_headers()
                     self.wfile.write(receiver.says)
 
