@@ -72,7 +72,6 @@ static void end_request(CURL *easy, CURLcode how)
 	a.body = buf_cstr(&f->answer);
 	a.len = buf_len(&f->answer);
 	a.error = error_of(f, how);
-	a.cut = f->too_large;
 	a.untrusted = how == CURLE_PEER_FAILED_VERIFICATION;
 	f->answered(f->owner, &a);
 	free_request(f);

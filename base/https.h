@@ -30,12 +30,11 @@ struct https_order {
 };
 
 struct https_answer {
-	long status;
+	long status;		  /* also where there is an error behind it; 0: none was heard */
 	const char *content_type; /* "" where none is given */
 	const char *body;
 	size_t len;
 	const char *error; /* NULL: there is an answer, whatever its status */
-	bool cut;	   /* the error is that it is too long; its status holds */
 	bool untrusted;	   /* the error is that of the certificate */
 };
 

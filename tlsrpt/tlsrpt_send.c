@@ -157,7 +157,7 @@ static void send_to(struct tlsrpt_report *r, int n)
 static void on_posted(void *owner, const struct https_answer *a)
 {
 	struct post *p = owner;
-	bool answered = !a->error || a->cut;
+	bool answered = a->status >= 200; /* whatever became of the rest */
 	bool taken = answered && a->status / 100 == 2;
 	char *failure = taken	   ? NULL
 			: answered ? mem_printf("it answers %ld", a->status)
