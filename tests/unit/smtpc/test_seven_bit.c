@@ -123,6 +123,26 @@ static bool may(const char *content)
 	return is;
 }
 
+/* Before it all is converted, behind it nothing. */
+static void a_header_that_is_too_long_passes_with_all_that_follows(void **state)
+{
+	static const char begins[] = "Content-Type: multipart/mixed; boundary=o\r\n\r\n--o\r\n"
+				     "Content-Transfer-Encoding: ";
+	static const char follows[] = "\r\n--o\r\nContent-Transfer-Encoding: 8bit\r\nX: ",
+			  rest[] = "\r\n\r\n" U "\r\n--o\r\n"
+				   "Content-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--o--\r\n";
+	char *x = mem_zalloc(SEVEN_BIT_HEADER_MAX + 1);
+	(void)state;
+	memset(x, 'x', SEVEN_BIT_HEADER_MAX);
+	char *content = mem_printf("%s8bit\r\n\r\n" U "%s%s%s", begins, follows, x, rest);
+	char *wanted =
+		mem_printf("%squoted-printable\r\n\r\n=C3=BC%s%s%s", begins, follows, x, rest);
+	expect(content, wanted);
+	free(content);
+	free(wanted);
+	free(x);
+}
+
 static void a_signature_or_no_mime_forbids_it(void **state)
 {
 	(void)state;
@@ -164,6 +184,7 @@ int main(void)
 		cmocka_unit_test(what_is_international_by_its_type_is_encoded_as_a_whole),
 		cmocka_unit_test(what_can_not_be_made_out_stays),
 		cmocka_unit_test(a_long_line_becomes_the_same_whatever_it_comes_in),
+		cmocka_unit_test(a_header_that_is_too_long_passes_with_all_that_follows),
 		cmocka_unit_test(a_signature_or_no_mime_forbids_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -365,6 +365,29 @@ static const char *value(void *owner, const char *name)
 	return strcmp(name, "j") == 0 ? "relay.test" : strcmp(name, "i") == 0 ? "1" : NULL;
 }
 
+static void a_list_of_macros_that_is_none_is_a_fault(void **state)
+{
+	static const char numbers[] = "\0\0\0\6\0\0\0\0\0\0\0\0";
+	static const struct {
+		const char *text;
+		size_t len;
+	} bad[] = {{"\0\0\0\7i\0", 6}, {"\0\0\0\1ij", 6}, {"\0\0\0\1", 4}, {"\0\0", 2}};
+	(void)state;
+	for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+		struct buf data = {0};
+		bool cut = i == sizeof bad / sizeof *bad;
+		milter_engine_hello(&engine, &out);
+		buf_append(&data, numbers, cut ? 11 : 12);
+		if (!cut)
+			buf_append(&data, bad[i].text, bad[i].len);
+		packet('O', buf_data(&data), buf_len(&data));
+		assert_int_equal(take(), MILTER_SAYS_FAULT);
+		buf_fini(&data);
+		milter_engine_fini(&engine);
+		milter_engine_init(&engine);
+	}
+}
+
 static void macros_are_of_its_choice(void **state)
 {
 	static const char list[] = "\0\0\0\2{x}, i,j";
@@ -426,6 +449,7 @@ int main(void)
 		T(each_line_of_a_reply_has_an_enhanced_code),
 		T(a_line_shorter_than_a_code_is_none),
 		T(a_long_reply_is_none),
+		T(a_list_of_macros_that_is_none_is_a_fault),
 		T(macros_are_of_its_choice),
 		T(what_is_discarded_or_skipped_is_there),
 	};
