@@ -91,7 +91,7 @@ void site_pace_unanswered(struct conn *);
 /* Its host owes an answer for long. Where nothing is taken, and another host serves, that is its failure, and the other is asked. */
 
 void site_pace_heard(struct host *); /* another node was refused: host->pace */
-void site_pace_meet(struct site *);  /* its hosts may be new to it, of which another node was refused before */
+void site_pace_meet(struct site *);  /* likewise before: some of its hosts may be new to it */
 void site_pace_age(struct site *);   /* forget what is a day old */
 
 /* Another delivery may begin. A host that owes an answer for long says nothing of the pace by that, and would keep all others from it; the
