@@ -169,6 +169,7 @@ class Chance:
         self.ids = []
         self.deleted = set()  # ids that the operator wanted so
         self.kills = []  # when
+        self.bounces = []  # when the operator had some returned
         self.story = []  # what was done, and when
         self._number = 0
         self._lock = threading.Lock()
@@ -373,6 +374,8 @@ class Chance:
             self.deleted.add(one)
         self._note(*words)
         self.relay.command(*words)
+        if words[1:2] == ("bounce",):
+            self.bounces.append(time.monotonic())
 
     def _change_settings(self):
         kind, name, values = self.random.choice(self._settings)
@@ -544,6 +547,10 @@ class _Ledger:
         for event in events:
             if event.name == "queued" and "@chance.test" in event.get("message_id", ""):
                 self._has(re.sub("@.*|<", "", event["message_id"]), event["id"])
+            elif event.name == "queued" and event.get("refilter_of"):  # what a filter has changed since goes on under another
+                for ids in self.ids_of.values():
+                    if event["refilter_of"] in ids:
+                        ids.add(event["id"])
         for mail in history.sent.values():
             if mail.id:
                 self._has(mail.tag, mail.id)
@@ -559,6 +566,7 @@ class _Ledger:
                 self._take_message(one)
                 self.wrong += history.misled(host, one)
         self.refused_unlogged = set(self._refused_before_a_kill())
+        self.bounced_unlogged = any(0 <= kill - time_ < UNLOGGED_S for kill in history.kills for time_ in history.bounces)
         self.reported = set()
         for one in history.sender.messages:
             self._take_report(one)
@@ -639,7 +647,7 @@ class _Ledger:
         returned = (mail.tag, recipient, "failed") in self.reported
         gone = any(id_ in self.deleted for id_ in ids)
         failed = any((id_, recipient) in self.bounced for id_ in ids)
-        untold = recipient in self.refused_unlogged and not mail.asks(recipient, "failed")
+        untold = (recipient in self.refused_unlogged or self.bounced_unlogged) and not mail.asks(recipient, "failed")
         if not came and not returned and not gone and not failed and not untold:
             yield f"{mail.tag} {ids} {recipient} is lost, asked was {mail.recipients.get(recipient)!r}"
         if failed and not came and not returned and not gone and mail.asks(recipient, "failed"):
