@@ -231,3 +231,16 @@ def test_hosts_whose_starttls_is_broken(lab, certificates, proof):
         assert dsn in (None, event["dsn"]), event
     assert "not today" in relay.events("bounced", to="to@refusing.test")[0]["reply"]
     assert "can't begin TLS" in relay.events("bounced", to="to@garbled.test")[0]["reply"]
+
+
+def test_the_copy_for_an_archive_wants_what_the_message_wants(lab, certificates, proof):
+    sink, clear = lab.sink(tls=proof, extensions=OFFERING), lab.sink()
+    config = _config(certificates).route_all_to(sink.port)
+    config.extra += 'archive { to = { "good@archive.test", "clear@archive.test" } }\n'
+    config.routes["clear@archive.test"] = {"relay": [f"[{HOST}]:{clear.port}"]}
+    relay = lab.relay(config)
+    _send(relay, "to@dest.test")
+    assert relay.wait_event("deferred", to="clear@archive.test")["reply"].startswith("REQUIRETLS was asked for")
+    relay.wait_event("sent", to="good@archive.test")
+    relay.wait_event("sent", to="to@dest.test")
+    assert all("REQUIRETLS" in one.sender_params for one in sink.transactions) and not clear.messages
