@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/condition.h"
+#include "base/conf_note.h"
 #include "base/fence.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -597,7 +598,11 @@ static void receive_note(void *owner, struct note *note)
 {
 	struct node *n = owner;
 	struct node_order *o = (struct node_order *)note;
-	if (note->type == NODE_TAKEN) {
+	if (note->type == NODE_CONF) {
+		struct conf *conf = conf_note_take(note);
+		n->minfree = conf->queue_minfree;
+		conf_unref(conf);
+	} else if (note->type == NODE_TAKEN) {
 		free(note);
 		node_taken(n);
 	} else if (note->type == NODE_DENIED) {
@@ -643,6 +648,7 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	struct node *n = mem_zalloc(sizeof *n);
 	fence_set(0);
 	n->conf = conf_ref(conf);
+	n->minfree = conf->queue_minfree;
 	n->spool = spool;
 	n->replica = replica;
 	n->main = main;
@@ -677,6 +683,12 @@ void node_wait(const struct node *n)
 {
 	for (int ms = 0; n && !fence_open() && ms < START_MS; ms += START_LOOK_MS)
 		usleep(START_LOOK_MS * 1000);
+}
+
+void node_reload(struct node *n, struct conf *conf)
+{
+	if (n)
+		conf_note_post(n->loop, NODE_CONF, conf);
 }
 
 void node_post(struct node *n, struct node_order *o)

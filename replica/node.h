@@ -45,7 +45,8 @@ enum node_note_type {
 	NODE_LOST,
 	NODE_TAKEN,
 	NODE_VIEW,
-	NODE_DENIED
+	NODE_DENIED,
+	NODE_CONF,
 };
 
 enum node_op { NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
@@ -76,6 +77,9 @@ void node_start(struct node *); /* NULL is allowed, here and below, and for node
 
 void node_wait(const struct node *);
 /* A moment, for the epoch, so that clients wait rather than be refused. */
+
+void node_reload(struct node *, struct conf *);
+/* Of what a reload may change: how much of the disk is to stay free. Any thread. */
 
 void node_post(struct node *, struct node_order *);
 void node_drain(struct node *); /* at its end, say that the queue is to be adopted at once */

@@ -263,7 +263,7 @@ bool node_has_room(struct node *n, const struct roster_row *r, uint64_t *needed,
 	int folder = disk_open_top(n->conf->spool);
 	if (folder < 0)
 		return true;
-	*there = disk_free_bytes(folder) - n->conf->queue_minfree;
+	*there = disk_free_bytes(folder) - n->minfree;
 	disk_close(folder);
 	if (harvest_bytes(&n->nats, r->node, needed) != NATS_OK)
 		return true;

@@ -56,7 +56,8 @@ struct node_taking {
 };
 
 struct node {
-	struct conf *conf;
+	struct conf *conf; /* of the start */
+	int64_t minfree;   /* queue_minfree of now, bytes */
 	struct spool *spool;
 	struct replica *replica;
 	struct loop *loop, *main;

@@ -69,6 +69,12 @@ void node_wait(const struct node *n)
 	assert(!n);
 }
 
+void node_reload(struct node *n, struct conf *conf)
+{
+	(void)conf;
+	assert(!n);
+}
+
 void node_post(struct node *n, struct node_order *o)
 {
 	(void)n, (void)o;

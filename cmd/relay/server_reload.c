@@ -139,6 +139,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	tlsrpt_reload(s->tlsrpt, new);
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
+	node_reload(s->node, new);
 	maildrop_reload(s->maildrop, new);
 	limiter_reload(s->limiter, new);
 	events_reload(s->events, new);

@@ -259,16 +259,30 @@ def test_who_has_no_room_leaves_it_to_others(lab, nats):
     assert set(ids.values()) <= {one.keys["id"] for one in nodes["f3"].events("adopted")}
 
 
+def test_room_is_what_the_last_reload_leaves(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "r1", "r2")
+    ids = take(nodes["r1"], 3, 0)
+    relay = nodes["r2"]
+    usual = relay.config.settings.get("queue_minfree", "16m")
+    for room in ("1000g", usual):
+        relay.config.settings["queue_minfree"] = room
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+        if room != usual:
+            lose_disk(nodes["r1"])
+            relay.wait_event("node", 60, state="left", node="r1")
+    nodes.wait_adopted("r1")
+    assert set(ids.values()) <= {one.keys["id"] for one in relay.events("adopted")}
+
+
 def test_what_can_not_be_taken_is_given_back(lab, nats):
     hangs = Rule("rcpt", "")
     sink = lab.sink(hangs)
     nodes = nodes_of(lab, nats, sink, "g1", "g2")
     ids = take(nodes["g1"], 3, 0)
     wait_until(lambda: hangs.seen > 0, 30, "one to be under way")
-    # Its queue has room no more; what it knows of that is older.
-    nodes["g2"].config.settings["queue_minfree"] = "1000g"
-    nodes["g2"].write_config()
-    assert nodes["g2"].command("reload").returncode == 0
+    shutil.rmtree(f"{nodes['g2'].spool}/log")  # its disk has room, and its queue takes nothing
     lose_disk(nodes["g1"])
     nodes["g2"].wait_event("node", 60, state="adopting", node="g1")
     nodes.of["g3"] = lab.relay(config_of(nats.addresses, sink, "g3", nats_replicas=1, adopt_after="5s"))
