@@ -417,6 +417,7 @@ def test_a_restart_into_a_program_that_can_not_run_is_refused(lab, tmp_path, mon
     relay.send()
 
 
+@pytest.mark.plain_only  # the thread sanitizer makes a fork() of each vfork()
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter below knows this machine's numbers only")
 def test_where_no_process_can_be_had_a_restart_goes_without_the_trial(lab, monkeypatch):
     """A filter from outside that refuses vfork() stands in for a sandbox that an older version has left."""
