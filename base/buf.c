@@ -32,10 +32,8 @@ void buf_wipe(struct buf *b)
 	buf_fini(b);
 }
 
-char *buf_reserve(struct buf *b, size_t len)
+char *buf_grow(struct buf *b, size_t len)
 {
-	if (b->cap - b->tail >= len)
-		return b->data + b->tail;
 	size_t used = buf_len(b);
 	if (b->head > 0 && b->cap - used >= len && b->head >= used) {
 		memcpy(b->data, b->data + b->head, used);
@@ -54,12 +52,6 @@ char *buf_reserve(struct buf *b, size_t len)
 	b->head = 0;
 	b->tail = used;
 	return b->data + b->tail;
-}
-
-void buf_commit(struct buf *b, size_t len)
-{
-	assert(b->cap - b->tail >= len);
-	b->tail += len;
 }
 
 void buf_append(struct buf *b, const void *data, size_t len)

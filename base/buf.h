@@ -11,6 +11,7 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -32,11 +33,21 @@ static inline char *buf_data(const struct buf *b)
 void buf_init(struct buf *);
 void buf_fini(struct buf *);
 
-char *buf_reserve(struct buf *, size_t len);
-/* Make room for len more bytes; returns where they go. Follow with buf_commit(). */
+char *buf_grow(struct buf *, size_t len);
+/* What buf_reserve() does where there is no room. */
 
-void buf_commit(struct buf *, size_t len);
+/* Make room for len more bytes; returns where they go. Follow with buf_commit(). */
+static inline char *buf_reserve(struct buf *b, size_t len)
+{
+	return b->cap - b->tail >= len ? b->data + b->tail : buf_grow(b, len);
+}
+
 /* The first len bytes of what was reserved are now in use. */
+static inline void buf_commit(struct buf *b, size_t len)
+{
+	assert(b->cap - b->tail >= len);
+	b->tail += len;
+}
 
 void buf_append(struct buf *, const void *data, size_t len);
 void buf_puts(struct buf *, const char *text);
