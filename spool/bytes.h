@@ -5,20 +5,21 @@
 #ifndef SPOOL_BYTES_H
 #define SPOOL_BYTES_H
 
+#include <endian.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline void put_le(uint8_t *to, uint64_t value, int bytes)
 {
-	for (int i = 0; i < bytes; i++, value >>= 8)
-		to[i] = (uint8_t)value;
+	value = htole64(value);
+	memcpy(to, &value, (size_t)bytes);
 }
 
 static inline uint64_t get_le(const uint8_t *from, int bytes)
 {
 	uint64_t value = 0;
-	for (int i = bytes - 1; i >= 0; i--)
-		value = value << 8 | from[i];
-	return value;
+	memcpy(&value, from, (size_t)bytes);
+	return le64toh(value);
 }
 
 #endif

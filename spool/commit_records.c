@@ -42,9 +42,10 @@ static void point_to(struct content_place *where, const struct place *content)
 }
 
 /* Nothing waits that may go first. */
-static bool may_be_next(struct spool *s, const struct envelope *e)
+static bool may_be_next(struct spool *s, struct op *op)
 {
-	return inflow_may(&s->incoming, places_row(s, e), s->credit) &&
+	op->row = places_row(s, op->store->envelope);
+	return inflow_may(&s->incoming, op->row, s->credit) &&
 	       !inflow_first(&s->incoming, s->credit);
 }
 
@@ -71,12 +72,12 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	if (!add_record(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
-	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
+	op->first = !s->more && may_be_next(s, op) && !store->taken &&
 		    store->envelope->due_ms == 0 && !store->adopted && !store->envelope->held &&
 		    fence_open() && copy_wait_may_start(s, store);
 	if (!op->first)
 		return true;
-	places_take(s, inflow_row_of(envelope_flow(store->envelope)));
+	places_take(s, op->row);
 	return add_start(s, op, id, payload);
 }
 

@@ -99,11 +99,6 @@ static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool
 	}
 }
 
-static uint16_t row_of(const struct op *op)
-{
-	return inflow_row_of(envelope_flow(op->store->envelope));
-}
-
 static struct stub *stub_of(struct spool *s, const struct op *op)
 {
 	const struct spool_store *store = op->store;
@@ -137,7 +132,7 @@ static void apply_store(struct spool *s, struct op *op)
 		work_hold(stub->work, &op->start_at);
 		watch_content(stub, content);
 		stub_enter(s, stub, STUB_ACTIVE);
-		stub->site = (uint32_t)row_of(op) & SPOOL_SITE_MAX;
+		stub->site = (uint32_t)op->row & SPOOL_SITE_MAX;
 		post_arrival(s, op, store->envelope, content);
 		store->envelope = NULL;
 	} else {
@@ -353,7 +348,7 @@ void effect_refused(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE);
 	assert(!op->effective); /* its client has been told that it is stored */
 	if (op->first)
-		places_give_back(s, row_of(op)); /* taken when the batch was put together */
+		places_give_back(s, op->row); /* taken when the batch was put together */
 	if (op->replaces)
 		op->replaces->releasing = false;
 	if (op->store->file)
@@ -371,7 +366,7 @@ void effect_withdraw(struct spool *s, struct op *op)
 	assert(!finish->worked);
 	finish->partner = op->partner;
 	if (op->first)
-		places_give_back(s, row_of(op));
+		places_give_back(s, op->row);
 	/* The file stays until that record is synced. */
 	spool_file_leave(&op->store->file);
 	answer_store(s, op->store, false);

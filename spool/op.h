@@ -25,6 +25,7 @@ struct op {
 	bool urgent;	 /* OP_START: it was; OP_KEEP: it is to be */
 	bool parked;	 /* OP_KEEP: it waits for its site */
 	uint16_t site;	 /* OP_KEEP: whose mail it is, or 0 */
+	uint16_t row;	 /* OP_STORE, first: of its flow's places */
 	struct stub *stub;
 	struct spool_store *store;
 	uint64_t
