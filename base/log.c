@@ -101,7 +101,7 @@ static void make_room(struct gathered *of, size_t size)
 
 static void put_record(struct log_held *held, const struct log_record *r, size_t size)
 {
-	log_record_pack(r, (char *)held->packed + held->len);
+	log_record_pack(r, size, (char *)held->packed + held->len);
 	held->len += size;
 	held->count++;
 }

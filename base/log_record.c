@@ -57,13 +57,13 @@ static size_t pack_value(const struct log_pair *p, char *to)
 	return p->len;
 }
 
-void log_record_pack(const struct log_record *r, void *to)
+void log_record_pack(const struct log_record *r, size_t size, void *to)
 {
 	struct packed *packed = to;
 	assert(r->npair <= LOG_PAIRS_MAX);
 	*packed = (struct packed){.event = r->event,
 				  .wall_ms = r->wall_ms,
-				  .size = (uint32_t)log_record_size(r),
+				  .size = (uint32_t)size,
 				  .npair = (uint16_t)r->npair,
 				  .level = (uint16_t)r->level};
 	char *at = (char *)&packed->pair[r->npair];

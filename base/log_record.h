@@ -39,8 +39,8 @@ struct log_record {
 size_t log_record_size(const struct log_record *);
 /* Bytes that it takes when packed, a multiple of eight. */
 
-void log_record_pack(const struct log_record *, void *to);
-/* to: log_record_size() bytes, at an address that is a multiple of eight. Of a value longer than
+void log_record_pack(const struct log_record *, size_t size, void *to);
+/* to: size bytes, as log_record_size() has it, at an address that is a multiple of eight. Of a value longer than
  * LOG_VALUE_MAX only its beginning is packed, and how long it was. Where the log goes is not packed. */
 
 const void *log_record_unpack(struct log_record *, const void *from);
