@@ -73,24 +73,29 @@ static struct conn *idle_of_others(const struct site *s)
 }
 
 /* The newest with room for it in its pipeline, so that the older ones fall idle and close when the
- * load drops; free: at no cost to the message. */
-static struct conn *in_pipeline(const struct site *s, int64_t size, bool free)
+ * load drops; of all, one where that comes at no cost to the message. */
+static struct conn *in_pipeline(const struct site *s, int64_t size, bool *at_no_cost)
 {
+	struct conn *deep = NULL;
+	*at_no_cost = false;
 	if (site_pace_narrow(s) || source_on_trial(s) ||
 	    s->pacing->under_way >= learnt_pace_ahead(&s->pacing->learnt))
 		return NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
 		const struct speed *speed = &c->host->speed;
-		if (c->busy == 0 || !is_usable(c) || !bytes_fit(s, c->bytes + size))
+		if (c->busy == 0 || !is_usable(c) || !bytes_fit(s, c->bytes + size) ||
+		    conn_yields(c))
 			continue;
-		if (conn_yields(c))
-			continue;
-		if (c->busy <
-		    (free ? speed_free_depth : speed_deep_depth)(speed, conn_waited_us(c)))
+		int64_t waited_us = conn_waited_us(c);
+		if (c->busy < speed_free_depth(speed, waited_us)) {
+			*at_no_cost = true;
 			return c;
+		}
+		if (!deep && c->busy < speed_deep_depth(speed, waited_us))
+			deep = c;
 	}
-	return NULL;
+	return deep;
 }
 
 static bool another_is_sooner(const struct conn *c)
@@ -118,12 +123,9 @@ static struct conn *place_for(const struct site *s, const struct peer *p)
 		c = idle_of_others(s);
 	if (c)
 		return c;
-	int64_t size = (int64_t)p->job->work->content->size;
-	c = in_pipeline(s, size, true);
-	if (c)
-		return c;
-	c = in_pipeline(s, size, false);
-	return c && another_is_sooner(c) && may_connect(s, p) ? NULL : c;
+	bool at_no_cost;
+	c = in_pipeline(s, (int64_t)p->job->work->content->size, &at_no_cost);
+	return c && !at_no_cost && another_is_sooner(c) && may_connect(s, p) ? NULL : c;
 }
 
 struct conn *site_place(const struct site *s, const struct peer *p)

@@ -34,6 +34,7 @@ struct route_table {
 	struct row *rows; /* an array; the hash lies over it */
 	struct row *by_title;
 	uint64_t lengths; /* of titles, a bit each: most keys are of none, and need no look */
+	bool by_address;  /* something besides "*" is asked of a recipient's */
 	struct parsed *parsed;
 	struct route rest;   /* where not even "*" is for this sender */
 	struct route merged; /* of a sender's row and "*" */
@@ -99,7 +100,9 @@ struct route_table *route_table_new(const struct conf *conf)
 		fill_row(conf, row, section);
 		HASH_ADD_KEYPTR(hh, t->by_title, section->title, strlen(section->title), row);
 		t->lengths |= bit_of_length(section->title);
+		t->by_address |= strcmp(section->title, "*") != 0;
 	}
+	t->by_address |= tables_count(conf->tables, TABLE_ROUTES) > 0;
 	return t;
 }
 
@@ -248,7 +251,7 @@ const struct route *route_find(struct route_table *t, const char *sender, const 
 {
 	char room[MAILADDR_MAX];
 	const char *key[TABLES_KEYS_MAX];
-	int n = tables_keys(address, room, sizeof room, key);
+	int n = t->by_address ? tables_keys(address, room, sizeof room, key) : 0;
 	const struct route *route = NULL;
 	if (HASH_COUNT(t->parsed) + 2 > PARSED_MAX)
 		forget_parsed(t); /* and no more until this one is found, which may need two */
