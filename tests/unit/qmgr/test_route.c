@@ -3,7 +3,10 @@
 
 #include "qmgr/route/route.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct conf *conf;
 static struct route_table *table;
@@ -183,6 +186,22 @@ static void a_section_may_be_an_error_or_the_end(void **state)
 	assert_int_equal(route_find(table, "", "x@b.test")->action, ROUTE_DISCARD);
 }
 
+static void a_row_of_a_table_leads_where_no_section_names_an_address(void **state)
+{
+	char path[] = "/tmp/test_route.XXXXXX", text[sizeof path + 100];
+	int fd = mkstemp(path);
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "a.test relay=a.relay.test\n");
+	close(fd);
+	snprintf(text, sizeof text,
+		 "route \"*\" { relay = { \"rest.test\" } }\nroutes = { \"%s\" }\n", path);
+	routes(text);
+	unlink(path);
+	assert_string_equal(route_find(table, "", "x@a.test")->relay->item[0], "a.relay.test");
+	assert_string_equal(route_find(table, "", "x@b.test")->relay->item[0], "rest.test");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, end)
 
 int main(void)
@@ -202,6 +221,7 @@ int main(void)
 		TEST(a_route_from_some_senders_is_not_there_for_others),
 		TEST(the_last_way_may_be_for_some_senders_too),
 		TEST(a_section_may_be_an_error_or_the_end),
+		TEST(a_row_of_a_table_leads_where_no_section_names_an_address),
 	};
 	return RUN(tests);
 }
