@@ -7,10 +7,14 @@
 In turn, for different numbers of sessions; then large messages, and what they cost the small ones
 beside them; and what as many processes cost these that do nothing but compute, since no more than that can be the
 disk's or the relay's. A message takes from its MAIL to the 250 behind its content.
+
+With one session each message has a sync of its own: what that takes the disk alone is measured beside it, in a file that is
+written already, as a segment is.
 """
 
 import contextlib
 import json
+import os
 import statistics
 import subprocess
 import time
@@ -24,6 +28,7 @@ AT_ONCE = (1, 10, 50, 200, 500)
 POSTFIX_AT_ONCE = (1, 10, 50)  # it serves a hundred at most, as it comes
 SIZES = (100_000, 200_000, 600_000, 2_000_000)
 FEW, LARGE, LARGE_AT_ONCE, PAUSE_S = 10, 2_000_000, 4, 0.5
+SEGMENT, DISK = 64 << 20, "the disk"
 COMPUTING = 6  # so many threads of the relay, its client and its sink are busy with large content
 
 
@@ -61,6 +66,24 @@ def _beside_computing(port, seconds, size):
             one.wait()
 
 
+def _sync_alone(path, seconds, size):
+    """Write a message's bytes and have them on the disk, one after the other."""
+    took, at, bytes_of_one = [], 0, os.urandom(size)
+    with open(path, "wb", buffering=0) as file:
+        file.write(bytes(SEGMENT))
+        os.fsync(file.fileno())
+        began = now = time.monotonic()
+        while now - began < seconds:
+            os.pwrite(file.fileno(), bytes_of_one, at)
+            os.fdatasync(file.fileno())
+            before, now = now, time.monotonic()
+            took.append(1000 * (now - before))
+            at = (at + size) % (SEGMENT - size)
+    path.unlink()
+    took.sort()
+    return {"rate": len(took) / (now - began), "p50": took[len(took) // 2], "p99": took[len(took) * 99 // 100]}
+
+
 def _cases(port, options, at_once, everything):
     for n in at_once:
         yield f"{n}", _measure(port, n, options.seconds, options.size)
@@ -93,7 +116,8 @@ def run(options, folder):
             ends.callback(postfix.stop)
         rounds = {"sluice": [], "postfix": []}
         for _ in range(options.rounds):
-            rounds["sluice"].append(_round(relay.port, sink, options, AT_ONCE, True))
+            disk = _sync_alone(folder / "synced", options.seconds, options.size)
+            rounds["sluice"].append(_round(relay.port, sink, options, AT_ONCE, True) | {DISK: disk})
             if postfix:
                 rounds["postfix"].append(_round(postfix.port, sink, options, POSTFIX_AT_ONCE, False))
     return {"median": {who: _middle(found) for who, found in rounds.items() if found}, "rounds": rounds}
@@ -111,6 +135,7 @@ def report(figures, options):
              f"{'sessions':14}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'Postfix':>12}{'p50 ms':>9}{'p99 ms':>9}"]
     for n in map(str, AT_ONCE):
         lines.append(f"{n:14}" + "".join(_cells(middle[who].get(n)) for who in ("sluice", "postfix") if who in middle))
+    lines.append(f"{'disk alone':14}{_cells(middle['sluice'][DISK])}")
     lines += ["", f"{'large, 10':14}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>12}"]
     for size in SIZES:
         found = middle["sluice"][f"of {size}"]
