@@ -63,12 +63,15 @@ static void copy_bytes(struct scanner *s, size_t len)
 	s->at += len;
 }
 
-/* Blanks in its place; its lines stay. */
+/* One blank in its place, since libconfuse takes longer for many in a row than their number; its lines stay. */
 static void blank_out(struct scanner *s, size_t len)
 {
+	buf_puts(&s->scan->clean, " ");
 	for (size_t i = 0; i < len; i++) {
-		buf_puts(&s->scan->clean, s->at[i] == '\n' ? "\n" : " ");
-		s->line += s->at[i] == '\n';
+		if (s->at[i] != '\n')
+			continue;
+		buf_puts(&s->scan->clean, "\n");
+		s->line++;
 	}
 	s->at += len;
 }
@@ -196,6 +199,10 @@ static bool scan_piece(struct scanner *s)
 			return block_comment(s);
 		else
 			scan_unquoted(s);
+		return true;
+	case ' ':
+	case '\t':
+		blank_out(s, strspn(s->at, " \t"));
 		return true;
 	case '"':
 	case '\'':

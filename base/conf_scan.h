@@ -2,7 +2,7 @@
  *
  * libconfuse says nothing of a section or a comment that is never closed, counts lines wrongly
  * after some comments, keeps no line for the beginning of a section, and puts environment variables
- * in the place of ${NAME}. So: comments become blanks, ${NAME} is protected (a value means what it
+ * in the place of ${NAME}. So: each comment and each run of blanks becomes one blank, ${NAME} is protected (a value means what it
  * says), and the beginnings of the sections are written down.
  *
  * OWNERSHIP  Embedded; conf_scan_fini() frees the heads.

@@ -2,6 +2,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/conf.h"
+#include "base/conf_scan.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
 
@@ -198,6 +199,25 @@ static void comments_of_all_kinds_change_no_line(void **state)
 	struct conf *c = good("postmaster = \"a#b//c/*d@example.org\" # end");
 	assert_string_equal(c->postmaster, "a#b//c/*d@example.org");
 	conf_unref(c);
+}
+
+/* libconfuse's time for blanks in a row grows with the square of their number. */
+static void however_many_blanks_are_one_to_the_parser(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	buf_printf(&text, "%1000s#%1000sx\n/*%1000s\n*/a%1000s=%1000s\" %1000s\"", "", "", "", "",
+		   "", "");
+	struct conf_scan scan;
+	struct conf_faults faults = {0};
+	conf_scan(&scan, buf_cstr(&text), path, &faults);
+	assert_int_equal(faults.n, 0);
+	char *wanted = mem_printf("  \n \na = \" %1000s\"", "");
+	assert_string_equal(buf_cstr(&scan.clean), wanted);
+	free(wanted);
+	conf_scan_fini(&scan);
+	conf_faults_fini(&faults);
+	buf_fini(&text);
 }
 
 static void the_environment_is_not_looked_at(void **state)
@@ -828,6 +848,7 @@ int main(void)
 		cmocka_unit_test(like_takes_over_all_and_what_is_said_after_it_counts),
 		cmocka_unit_test(like_takes_over_the_port_of_smtp_where_it_was_given_for_lmtp),
 		cmocka_unit_test(comments_of_all_kinds_change_no_line),
+		cmocka_unit_test(however_many_blanks_are_one_to_the_parser),
 		cmocka_unit_test(the_environment_is_not_looked_at),
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
 		cmocka_unit_test(a_percentage_may_have_its_sign),
