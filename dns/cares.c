@@ -5,9 +5,77 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#if ARES_VERSION < 0x012200 /* 1.34 */
+
+/* c-ares leaves all options to who makes its sockets. */
+static ares_socket_t make_socket(int family, int type, int protocol, void *unused)
+{
+	(void)unused;
+	const int size = CARES_SOCKET_BUFFER, on = 1;
+	int fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+	if (fd < 0)
+		return ARES_SOCKET_BAD;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	if (type == SOCK_STREAM)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	return fd;
+}
+
+static int close_socket(ares_socket_t fd, void *unused)
+{
+	(void)unused;
+	return close(fd);
+}
+
+static int connect_socket(ares_socket_t fd, const struct sockaddr *to, ares_socklen_t len,
+			  void *unused)
+{
+	(void)unused;
+	return connect(fd, to, len);
+}
+
+static ares_ssize_t receive_bytes(ares_socket_t fd, void *to, size_t size, int flags,
+				  struct sockaddr *from, ares_socklen_t *len, void *unused)
+{
+	(void)unused;
+	return recvfrom(fd, to, size, flags, from, len);
+}
+
+/* That nobody listens at a server is said once, and here it would be of a question before: with the error c-ares sends this one
+ * elsewhere at once, and lets those before wait for the whole of their time. Sent again, it has the error come to who reads, with
+ * which all of them go elsewhere. */
+static ares_ssize_t send_bytes(ares_socket_t fd, const struct iovec *bytes, int n, void *unused)
+{
+	(void)unused;
+	struct msghdr message = {.msg_iov = (struct iovec *)bytes, .msg_iovlen = (size_t)n};
+	ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+	if (sent < 0 && errno == ECONNREFUSED)
+		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+	return sent;
+}
+
+static void use_own_sockets(ares_channel ares)
+{
+	static const struct ares_socket_functions functions = {
+		make_socket, close_socket, connect_socket, receive_bytes, send_bytes};
+	ares_set_socket_functions(ares, &functions, NULL);
+}
+
+#else
+
+static void use_own_sockets(ares_channel ares)
+{
+	(void)ares;
+}
+
+#endif
 
 int cares_init(ares_channel *ares, struct ares_options *options, int mask)
 {
@@ -15,7 +83,10 @@ int cares_init(ares_channel *ares, struct ares_options *options, int mask)
 	options->qcache_max_ttl = 0;
 	mask |= ARES_OPT_QUERY_CACHE;
 #endif
-	return ares_init_options(ares, options, mask);
+	int rc = ares_init_options(ares, options, mask);
+	if (rc == ARES_SUCCESS)
+		use_own_sockets(*ares);
+	return rc;
 }
 
 enum { SERVER_TEXT_MAX = 64 }; /* "[", the longest IPv6 address, "]:65535", a comma and NUL */

@@ -7,7 +7,7 @@
  * OWNERSHIP  Bytes of a reply are only lent to who is called.
  * THREAD     dns.
  * ERRORS     As c-ares' status.
- * SEE        ares_send(3), ares_send_dnsrec(3), ares_get_servers_csv(3), ares_set_servers_ports_csv(3).
+ * SEE        ares_send(3), ares_send_dnsrec(3), ares_get_servers_csv(3), ares_set_servers_ports_csv(3), ares_set_socket_functions(3).
  */
 #ifndef DNS_CARES_H
 #define DNS_CARES_H
@@ -17,10 +17,11 @@
 #include <ares.h>
 #include <stddef.h>
 
-enum { CARES_SERVERS_MAX = 16 };
+enum { CARES_SERVERS_MAX = 16, CARES_SOCKET_BUFFER = 1 << 20 };
 
 int cares_init(ares_channel *, struct ares_options *, int mask);
-/* As ares_init_options(), and without a cache of the library's: ours is bounded and counted. */
+/* As ares_init_options(), and without a cache of the library's: ours is bounded and counted. A server at whose port nobody is
+ * costs no question its time. */
 
 int cares_servers(ares_channel, union address server[CARES_SERVERS_MAX]);
 /* How many it would ask, and which, with their ports. */

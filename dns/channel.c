@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 enum {
-	SOCKET_BUFFER = 1 << 20,
 	SETUP_AGAIN_MS = 1000,
 	PAUSE_LEAST_MS = 50,
 	OTHERS_ANSWERS = 3, /* in a row, for which the first server has let its time go by */
@@ -176,7 +175,7 @@ static void set_up(struct channel *c)
 		.tries = c->tries,
 		.udp_port = c->port,
 		.tcp_port = c->port,
-		.socket_receive_buffer_size = SOCKET_BUFFER,
+		.socket_receive_buffer_size = CARES_SOCKET_BUFFER,
 		.ednspsz = QUERY_EDNS_BYTES,
 		.sock_state_cb = on_socket_state,
 		.sock_state_cb_data = c,

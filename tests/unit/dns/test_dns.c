@@ -327,6 +327,25 @@ static void a_name_server_that_is_silent_is_asked_behind_one_that_answers(void *
 	close(silent);
 }
 
+static int set_up_to_wait(void **state)
+{
+	(void)state;
+	return set_up_with(60000);
+}
+
+/* The addresses of a host are two questions at once. */
+static void a_name_server_that_is_not_there_costs_no_question_its_time(void **state)
+{
+	(void)state;
+	static char *two[] = {(char *)"127.0.0.99", (char *)"127.0.0.1"};
+	dns_stop(dns);
+	dns_free(&dns);
+	conf.dns.server = (struct conf_list){2, two};
+	dns = dns_new(&conf);
+	dns_start(dns);
+	expect_host("good.test", "mx.test");
+}
+
 static void without_mx_the_domain_is_its_own_host(void **state)
 {
 	(void)state;
@@ -575,6 +594,9 @@ int main(void)
 			a_name_that_the_resolver_must_look_for_has_the_time_of_the_settings,
 			set_up_patient, tear_down),
 		TEST(a_dead_resolver_is_deferred),
+		cmocka_unit_test_setup_teardown(
+			a_name_server_that_is_not_there_costs_no_question_its_time, set_up_to_wait,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_name_server_that_is_silent_is_asked_behind_one_that_answers, set_up_brief,
 			tear_down),
