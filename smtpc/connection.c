@@ -244,11 +244,13 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 /* Once more, in the clear: TLS was only wished for. */
 static void begin_plain(struct connection *c)
 {
+	const struct verdict *why = c->engine.why;
 	assert(!c->plain && !c->announced);
-	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
+	connection_log(c, "without TLS", why ? why->text : NULL);
 	metrics_add(METRIC_tls_client_broken, 1);
-	connection_report(c, TLS_RESULT_FAILED, c->engine.why ? c->engine.why->text : NULL);
-	connection_log_unverified(c, c->engine.why ? c->engine.why->text : "broken");
+	connection_report(c, c->engine.lacks_tls ? TLS_RESULT_NO_STARTTLS : TLS_RESULT_FAILED,
+			  why ? why->text : NULL);
+	connection_log_unverified(c, why ? why->text : "broken");
 	connection_post_done(c);
 	connection_forget_session(c);
 	c->plain = true;

@@ -118,7 +118,7 @@ struct engine {
 	bool owes_dot;	/* 354, but there is nobody to send to */
 	bool login_refused; /* closed, because AUTH was answered with 5xx, or is not possible */
 	bool unfit;	    /* closed, because it can't do what setup.requiretls wants */
-	bool lacks_tls; /* closed, because it does not offer STARTTLS, or refuses it, and that is required */
+	bool lacks_tls; /* closed, because it does not offer STARTTLS where that is required, or refuses it */
 	bool refused;  /* closed, because the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused; /* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;

@@ -122,7 +122,7 @@ void engine_on_starttls(struct engine *e, const struct expected *x)
 		return;
 	}
 	e->try_plain = e->setup.tls < TRANSPORT_TLS_REQUIRED;
-	e->lacks_tls = !e->try_plain;
+	e->lacks_tls = true;
 	if (e->setup.requiretls && e->reply.code / 100 != 4) {
 		char text[REPLY_TEXT_MAX + 1];
 		engine_unfit_for(e, "refuses STARTTLS", reply_text(&e->reply, text));

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from lab.behaviour import Rule
 from lab.certs import Certificates
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
@@ -267,6 +268,23 @@ def test_a_certificate_that_only_a_session_holds_is_not_told_to_a_domain_that_te
     assert [one.get("resumed") for one in shaken if one.level == "info"][2:4] == ["yes", None]
     assert sum(1 for one in shaken if "only tested" in one.get("reason", "")) == (0 if renewed else 3)
     assert _counted(relay) == ([5, 0] if renewed else [2, 3])
+
+
+@pytest.mark.parametrize("mode", [None, "testing", "enforce"])
+@pytest.mark.parametrize(("rule", "failure"), [
+    (Rule("starttls", "454 4.7.0 not now"), "starttls-not-supported"), (Rule("starttls", "502 5.5.1 what?"), "starttls-not-supported"),
+    (Rule("starttls", "220 go ahead", close=True), "validation-failure")], ids=["454", "502", "closes"])
+def test_a_host_that_refuses_starttls_does_not_support_it(lab, mode, rule, failure):
+    world = World(lab, {"good": "MX 10 mx.good"}, extra="tls_report { enabled = true }\n")
+    world.policies.answers = {"good.test": policy(mode, "mx.good.test")} if mode else {}
+    world.set_ids({"good": "1"} if mode else {})
+    world.sinks[GOOD].behaviour.rules = [rule]
+    world.send("good")
+    world.became("deferred" if mode == "enforce" else "sent", "good")
+    world.relay.stop()
+    with open(f"{world.relay.spool}/tlsrpt", encoding="utf-8") as stream:
+        text = stream.read()
+    assert set(re.findall(r"^detail (\S+) .*mx\.good\.test", text, re.M)) == {failure}, text
 
 
 # Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
