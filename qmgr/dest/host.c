@@ -3,6 +3,7 @@
 
 #include "base/about.h"
 #include "base/address.h"
+#include "base/credential.h"
 #include "base/date.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -77,6 +78,12 @@ static int64_t backoff_ms(const struct host *h, int64_t now_ms, int64_t most_ms)
 	return number_min(ms, most_ms);
 }
 
+/* Whoever guesses passwords is locked out. A token is no guess, and the next one may be there already. */
+static bool is_password_refused(const struct host *h)
+{
+	return h->login_refused && !(h->credential && h->credential->kind != CREDENTIAL_PASSWORD);
+}
+
 bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned era,
 		 int64_t now_ms, int64_t backoff_max_ms)
 {
@@ -91,8 +98,8 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	if (h->failing_ms == 0)
 		h->failing_ms = now_ms;
 	h->failed_ms = now_ms;
-	h->retry_ms = now_ms +
-		      (h->login_refused ? backoff_max_ms : backoff_ms(h, now_ms, backoff_max_ms));
+	h->retry_ms = now_ms + (is_password_refused(h) ? backoff_max_ms
+						       : backoff_ms(h, now_ms, backoff_max_ms));
 	if (h->state != HOST_OUT)
 		host_move(h, HOST_OUT);
 	log_state(h, "out", time_text(h->retry_ms, now_ms), NULL);

@@ -192,8 +192,8 @@ void host_cap_backoff(struct host *, int64_t backoff_max_ms, int64_t now_ms);
 /* A host that is out is so for no longer than that since it has failed. */
 
 void host_login_refused(struct host *, bool refused, const struct verdict *why);
-/* Before host_failed(): was it the login? Then it is tried again only after host_backoff_max, as whoever
- * guesses passwords is locked out. Logged once, until a connection is ready. */
+/* Before host_failed(): was it the login? Then a password is tried again only after host_backoff_max. Logged once, until a
+ * connection is ready. */
 
 bool host_hung(struct host *, int64_t opened_ms, int64_t now_ms);
 /* A connection that was begun then was not answered in time while the host serves others. True: as one

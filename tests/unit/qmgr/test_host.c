@@ -433,6 +433,23 @@ static void what_is_forgotten_is_half_of_no_new_lesson(void **state)
 	verdict_unref(why);
 }
 
+static void only_a_refused_password_waits_for_as_long_as_a_host_may(void **state)
+{
+	(void)state;
+	struct verdict *why = refused("no such login");
+	for (int kind = CREDENTIAL_PASSWORD; kind <= CREDENTIAL_REFRESH; kind++) {
+		struct credential credential = {.kind = (enum credential_kind)kind,
+						.login = (char *)"us"};
+		h.credential = &credential;
+		host_login_refused(&h, true, why);
+		goes_out(NOW);
+		assert_int_equal(h.retry_ms, NOW + (kind ? HOST_BACKOFF_FIRST_MS : MOST));
+		h.credential = NULL;
+		host_forget(&h);
+	}
+	verdict_unref(why);
+}
+
 static void simpler_modes_add_up_and_hold_for_a_day_since_the_last(void **state)
 {
 	(void)state;
@@ -544,6 +561,7 @@ int main(void)
 		TEST(of_the_names_with_broken_tls_that_which_ends_first_makes_room),
 		TEST(what_is_forgotten_was_never_tried),
 		TEST(what_is_forgotten_is_half_of_no_new_lesson),
+		TEST(only_a_refused_password_waits_for_as_long_as_a_host_may),
 		TEST(simpler_modes_add_up_and_hold_for_a_day_since_the_last),
 		TEST(the_fewest_messages_that_a_connection_took_are_believed_for_a_day),
 		TEST(its_failure_is_told_by_the_name_that_who_asks_has_for_it),
