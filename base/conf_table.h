@@ -51,7 +51,7 @@
 	  "The largest message accepted. 0: no limit.")                                            \
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
 	  "New messages are kept in memory until their first attempt, together up "                \
-	  "to this size; others are read from the queue again. 0: none is.")                           \
+	  "to this size; others are read from the queue again. 0: none is. Where the machine, or the cgroup, has less than this and session_memory_limit together, set both lower: the start warns of it.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
 	  "Memory for the recipients and content that clients are sending, for all sessions together. Beyond it new messages and recipients get 452 4.3.1, and content is written to files of the queue at once. 0: no limit.") \
 	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \

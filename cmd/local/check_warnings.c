@@ -19,6 +19,7 @@
 #include "cmd/local/check_hops.h"
 #include "cmd/local/check_sources.h"
 #include "cmd/watch/certificate_watch.h"
+#include "cmd/watch/memory_room.h"
 #include "qmgr/route/route.h"
 #include "replica/membership.h"
 #include "smtpc/secret_file.h"
@@ -548,6 +549,15 @@ static void check_descriptors(struct checked *c)
 		     (long long)wanted, (unsigned long long)limit.rlim_max);
 }
 
+static void check_memory(struct checked *c)
+{
+	struct buf says = {0};
+	struct memory_room room = memory_room_find();
+	if (memory_room_lacks(&room, c->conf, &says))
+		warn(c, 0, "%s", buf_cstr(&says));
+	buf_fini(&says);
+}
+
 static void check_milter(struct checked *c, const struct conf_milter *m)
 {
 	if (!conf_milter_passed(c->conf, m))
@@ -599,5 +609,6 @@ int check_warnings(const struct conf *conf)
 	check_own_secrets(&c);
 	check_authorities(&c);
 	check_descriptors(&c);
+	check_memory(&c);
 	return c.n;
 }

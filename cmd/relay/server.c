@@ -334,11 +334,20 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->tables = table_watch_new(s->loop, server_use_tables, s);
 	s->certificates = certificate_watch_new(s->loop, server_use_certificates, s);
 	s->filters = milter_watch_new(s->loop);
+	s->memory = memory_room_find();
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
 	else
 		descriptors_limit(conf->descriptor_limit);
 	return s;
+}
+
+static void warn_of_memory(const struct server *s)
+{
+	struct buf says = {0};
+	if (memory_room_lacks(&s->memory, s->conf, &says))
+		log_event(LOG_LEVEL_WARNING, "memory", "reason", buf_cstr(&says), NULL);
+	buf_fini(&says);
 }
 
 static void say_ready(const struct server *s)
@@ -382,6 +391,7 @@ void server_start(struct server *s)
 	certificate_watch_start(s->certificates, s->conf);
 	milter_watch_start(s->filters, s->conf);
 	clock_watch_start(s->clock);
+	warn_of_memory(s);
 	say_ready(s);
 }
 

@@ -29,6 +29,7 @@
 #include "cmd/http/http.h"
 #include "cmd/maildrop/maildrop.h"
 #include "cmd/watch/kept_text.h"
+#include "cmd/watch/memory_room.h"
 #include "cmd/watch/milter_watch.h"
 #include "cmd/watch/table_watch.h"
 #include "base/thread_pool.h"
@@ -93,6 +94,7 @@ struct server {
 	struct milter_watch *filters;
 	struct clock_watch *clock;
 	struct disk_watch *disk;
+	struct memory_room memory;
 	struct http *http;
 	struct glance glance;
 	int64_t started_ms; /* steady clock */

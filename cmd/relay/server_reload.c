@@ -131,6 +131,8 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	bool moved = move_all(s, new, says);
 	if (moved)
 		buf_puts(says, buf_cstr(&differs));
+	if (moved && memory_room_lacks(&s->memory, new, says))
+		buf_puts(says, "\n");
 	buf_fini(&differs);
 	if (!moved)
 		return false;

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -307,6 +308,21 @@ def test_who_has_no_memory_for_its_threads_is_told_so(lab):
     room = ["prlimit", f"--stack={1 << 30}", f"--as={3 << 30}"]  # a thread's stack is as large as the first one's may be: three have no room
     done = subprocess.run([*room, binary(), "serve", "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "no thread for" in done.stderr and "ulimit" in done.stderr, done
+
+
+@pytest.mark.plain_only
+def test_more_memory_for_mail_than_the_process_may_have_is_said(lab, monkeypatch):
+    monkeypatch.setenv("SLUICE_WRAPPER", f"prlimit --data={4 << 30} --")
+    relay = lab.relay(Config(settings={"content_memory_limit": "5000m"}))
+    said = relay.wait_event("memory")["reason"]
+    assert re.search("5256 MB .* 4096 MB .ulimit -d", said), said
+    relay.config.settings["content_memory_limit"] = "100m"
+    relay.write_config()
+    assert "MB" not in relay.command("reload").stderr
+    relay.config.settings["content_memory_limit"] = "6000m"
+    relay.write_config()
+    reload = relay.command("reload")
+    assert reload.returncode == 0 and "6256 MB" in reload.stdout + reload.stderr
 
 
 def test_a_limit_on_the_size_of_files_refuses_mail_while_it_is_too_low(lab):
