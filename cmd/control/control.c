@@ -201,6 +201,36 @@ struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *,
 	return k;
 }
 
+/* -1: errno. */
+static int listen_at(const struct control_path *path)
+{
+	const struct sockaddr_un *at = &path->address;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ((unlink(at->sun_path) == 0 || errno == ENOENT) &&
+		       bind(fd, (const struct sockaddr *)at, sizeof *at) == 0 &&
+		       chmod(at->sun_path, 0660) == 0 && listen(fd, 100) == 0))
+		return fd;
+	int why = errno;
+	close(fd);
+	errno = why;
+	return -1;
+}
+
+static void begin_accepting(struct control *k)
+{
+	ev_io_init(&k->acceptor, on_accept, k->fd, EV_READ);
+	k->acceptor.data = k;
+	ev_io_start(k->loop->ev, &k->acceptor);
+}
+
+static void stop_accepting(struct control *k)
+{
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	timer_stop(&k->loop->timers, &k->pause);
+	close(k->fd);
+	k->fd = -1;
+}
+
 struct control *control_new(struct loop *loop, const char *folder,
 			    void (*handle)(void *, struct request *), void *owner,
 			    struct buf *error)
@@ -211,32 +241,35 @@ struct control *control_new(struct loop *loop, const char *folder,
 	k->owner = owner;
 	list_init(&k->list);
 	timer_init(&k->pause, on_pause_over, k);
-	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (!control_path_open(&k->path, folder) || k->fd < 0 ||
-	    (unlink(k->path.address.sun_path) != 0 && errno != ENOENT) ||
-	    bind(k->fd, (struct sockaddr *)&k->path.address, sizeof k->path.address) != 0 ||
-	    chmod(k->path.address.sun_path, 0660) != 0 || listen(k->fd, 100) != 0) {
+	k->fd = control_path_open(&k->path, folder) ? listen_at(&k->path) : -1;
+	if (k->fd < 0) {
 		buf_printf(error, "%s/control: %s", folder, strerror(errno));
-		if (k->fd >= 0)
-			close(k->fd);
 		control_path_close(&k->path);
 		free(k);
 		return NULL;
 	}
-	ev_io_init(&k->acceptor, on_accept, k->fd, EV_READ);
-	k->acceptor.data = k;
-	ev_io_start(loop->ev, &k->acceptor);
+	begin_accepting(k);
 	return k;
+}
+
+bool control_renew(struct control *k)
+{
+	if (k->fd < 0 || access(k->path.address.sun_path, F_OK) == 0 || errno != ENOENT)
+		return true;
+	int fd = listen_at(&k->path);
+	if (fd < 0)
+		return false;
+	stop_accepting(k);
+	k->fd = fd;
+	begin_accepting(k);
+	return true;
 }
 
 void control_close(struct control *k)
 {
 	if (k->fd < 0)
 		return;
-	ev_io_stop(k->loop->ev, &k->acceptor);
-	timer_stop(&k->loop->timers, &k->pause);
-	close(k->fd);
-	k->fd = -1;
+	stop_accepting(k);
 	unlink(k->path.address.sun_path);
 }
 

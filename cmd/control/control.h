@@ -44,6 +44,9 @@ struct control *control_new_at(struct loop *, int fd, void (*handle)(void *owner
 			       void (*ended)(void *owner), void *owner);
 /* The same for one connection that is there, which does not block; ended() when it is no more. */
 
+bool control_renew(struct control *);
+/* Where somebody has removed the socket, there is one again. False: there can't be, and errno says why. */
+
 void control_close(struct control *);
 /* Nobody connects any more, and the name of the socket is free. Who is connected stays. */
 

@@ -8,6 +8,7 @@
 #include "cmd/confine/sandbox.h"
 #include "cmd/relay/server.h"
 
+#include <errno.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
@@ -181,12 +182,20 @@ static bool refuse_reload(struct buf *says)
 	return false;
 }
 
+/* Whoever has removed the socket has left a signal as the only order that arrives. */
+static void renew_control(struct server *s, struct buf *says)
+{
+	if (!control_renew(s->control))
+		buf_printf(says, "%s/control: %s\n", s->conf->spool, strerror(errno));
+}
+
 bool server_reload(struct server *s, struct buf *says)
 {
 	log_reopen();
 	if (s->ending.state != ENDING_NONE)
 		return refuse_reload(says);
 	sd_notify(0, "RELOADING=1");
+	renew_control(s, says);
 	struct conf *new = read_within_reach(s->conf, says);
 	bool done = new &&use_conf(s, new, says);
 	conf_unref(new);

@@ -570,3 +570,17 @@ def test_stop_wants_its_words_right(lab, words):
 
 def test_the_drain_of_no_relay_says_so(lab):
     assert lab.relay(start=False).command("stop", "--drain").returncode == UNREACHABLE
+
+
+def test_a_control_socket_that_was_removed_is_there_again_at_a_signal(lab):
+    relay = lab.relay()
+    path = pathlib.Path(relay.spool) / "control"
+    before = path.stat()
+    path.unlink()
+    assert relay.command("stats").returncode == 75
+    relay.process.signal(signal.SIGHUP)
+    wait_until(lambda: relay.command("stats").returncode == 0, 60, "the relay to be reached")
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    # One that is there stays, with all who have just connected to it.
+    assert relay.command("reload").returncode == 0 and path.stat().st_ino == after.st_ino
