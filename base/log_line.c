@@ -191,14 +191,50 @@ const struct log_field *log_line_find(const struct log_line *l, const char *key)
 	return NULL;
 }
 
+enum { NO_CHARACTER = 0xfffd, BEYOND = 0x10000 };
+
 static void put_character(struct buf *to, unsigned c)
 {
-	char utf8[3] = {(char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
-			(char)(0x80 | (c & 0x3f))};
-	if (c < 0x80)
-		buf_printf(to, "%c", (int)c);
-	else
-		buf_append(to, utf8, sizeof utf8);
+	char utf8[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)),
+			(char)(0x80 | (c >> 6 & 0x3f)), (char)(0x80 | (c & 0x3f))};
+	size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < BEYOND ? 3 : 4;
+	if (len == 1)
+		utf8[3] = (char)c;
+	else if (len == 2)
+		utf8[2] = (char)(0xc0 | c >> 6);
+	else if (len == 3)
+		utf8[1] = (char)(0xe0 | c >> 12);
+	buf_append(to, utf8 + sizeof utf8 - len, len);
+}
+
+/* False: s does not begin with so many digits. */
+static bool read_digits(const char *s, size_t len, size_t digits, unsigned *value)
+{
+	char number[5] = "";
+	if (len < digits)
+		return false;
+	memcpy(number, s, digits);
+	*value = (unsigned)strtoul(number, NULL, 16);
+	return strspn(number, "0123456789abcdefABCDEF") == digits;
+}
+
+/* Put what stands behind "\u": a character beyond those of four digits is two of them. Returns how many bytes that was. */
+static size_t put_escaped_character(struct buf *to, const char *s, size_t len)
+{
+	unsigned c, second;
+	size_t read = 4;
+	if (!read_digits(s, len, 4, &c))
+		return read;
+	bool pair = c >> 10 == 0xd800 >> 10 && len >= 10 && s[4] == '\\' && s[5] == 'u' &&
+		    read_digits(s + 6, len - 6, 4, &second) && second >> 10 == 0xdc00 >> 10;
+	if (pair) {
+		c = BEYOND + ((c & 0x3ff) << 10 | (second & 0x3ff));
+		read = 10;
+	} else if (c >> 11 == 0xd800 >> 11) {
+		c = NO_CHARACTER;
+	}
+	put_character(to, c);
+	return read;
 }
 
 /* Put the character that is written behind a backslash. Returns how many bytes that was. */
@@ -206,15 +242,13 @@ static size_t put_escaped(struct buf *to, const char *s, size_t len)
 {
 	static const char letters[] = "n\nr\rt\t";
 	const char *letter = strchr("nrt", *s);
-	size_t digits = *s == 'x' ? 2 : *s == 'u' ? 4 : 0;
-	char number[5] = "";
 	unsigned value;
-	if (digits > 0 && len > digits) {
-		memcpy(number, s + 1, digits);
-		if (sscanf(number, "%x", &value) == 1)
-			digits == 2 ? buf_append(to, &(char){(char)value}, 1)
-				    : put_character(to, value);
-		return 1 + digits;
+	if (*s == 'u' && len > 4)
+		return 1 + put_escaped_character(to, s + 1, len - 1);
+	if (*s == 'x' && len > 2) {
+		if (read_digits(s + 1, len - 1, 2, &value))
+			buf_append(to, &(char){(char)value}, 1);
+		return 3;
 	}
 	buf_append(to, letter && *s ? strchr(letters, *s) + 1 : s, 1);
 	return 1;

@@ -3,6 +3,7 @@
 
 #include "base/log_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,30 @@ static void each_event_that_postfix_has_words_for_is_read_again(void **state)
 		}
 	}
 	buf_fini(&text);
+}
+
+/* As other programs write JSON, who pass logs on. */
+static void characters_in_digits_are_read_as_such(void **state)
+{
+	(void)state;
+	static const char *const values[][2] = {
+		{"\\u0041", "A"},
+		{"\\u00fc\\u07ff", "\xc3\xbc\xdf\xbf"},
+		{"\\u20AC", "\xe2\x82\xac"},
+		{"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
+		{"\\ud83d-", "\xef\xbf\xbd-"},
+		{"\\ude00\\u0020", "\xef\xbf\xbd "},
+		{"\\u-001", ""},
+	};
+	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+		char line[200];
+		struct log_line l;
+		snprintf(line, sizeof line,
+			 "{\"time\":\"2026-01-02T03:04:05.678Z\",\"event\":\"e\",\"k\":\"%s\"}",
+			 values[i][0]);
+		assert_true(log_line_read(&l, line, strlen(line), (int64_t)WHEN_S * 1000));
+		assert_field(&l, "k", values[i][1]);
+	}
 }
 
 static void what_is_quoted_is_read_as_it_was(void **state)
@@ -298,6 +323,7 @@ int main(void)
 		cmocka_unit_test(a_queued_message_has_three_lines_of_postfix),
 		cmocka_unit_test(each_event_that_postfix_has_words_for_is_read_again),
 		cmocka_unit_test(what_is_quoted_is_read_as_it_was),
+		cmocka_unit_test(characters_in_digits_are_read_as_such),
 		cmocka_unit_test(syslogd_puts_a_head_before_each_form),
 		cmocka_unit_test(a_time_without_a_year_is_the_last_such),
 		cmocka_unit_test(what_is_none_of_ours_is_left_out),
