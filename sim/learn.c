@@ -95,8 +95,8 @@ static void took_recipient(struct learn_site *s, const char *delays, int64_t at_
 	double before, queued, setup, transmission;
 	if (sscanf(delays, "%lf/%lf/%lf/%lf", &before, &queued, &setup, &transmission) != 4)
 		return;
-	int64_t went_ms = at_ms - (int64_t)((setup + transmission) * 1000);
-	learn_site_took(s, went_ms - (int64_t)(queued * 1000), went_ms);
+	int64_t went_ms = at_ms - learn_ms(setup + transmission, DAYS(1));
+	learn_site_took(s, went_ms - learn_ms(queued, DAYS(365)), went_ms);
 }
 
 /* Refusals that the host's pace tells already are no share of its recipients. */

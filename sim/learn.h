@@ -107,6 +107,9 @@ enum learn_reply { LEARN_SENT, LEARN_DEFERRED, LEARN_FAILED, LEARN_IN_DOUBT };
 void learn_host_replied(struct learn_host *, enum learn_reply, int64_t at_ms);
 void learn_host_delays(struct learn_host *, const char *delays); /* a/b/c/d in seconds */
 
+int64_t learn_ms(double seconds, int64_t most_ms);
+/* Of a delay as a log has it, which may be anything: 0 to most_ms. A scenario takes an hour at most. */
+
 void learn_host_failed(struct learn_host *, const char *why, int64_t at_ms);
 /* No connection was made, or it was of no use. */
 

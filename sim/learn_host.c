@@ -61,9 +61,12 @@ void learn_host_replied(struct learn_host *h, enum learn_reply reply, int64_t at
 		learn_host_serves(h, at_ms);
 }
 
-static int64_t ms_of(double seconds)
+int64_t learn_ms(double seconds, int64_t most_ms)
 {
-	return seconds > 0 ? (int64_t)(seconds * 1000 + 0.5) : 0;
+	double ms = seconds * 1000 + 0.5;
+	if (!(ms > 0))
+		return 0;
+	return ms < (double)most_ms ? (int64_t)ms : most_ms;
 }
 
 void learn_host_delays(struct learn_host *h, const char *delays)
@@ -72,10 +75,10 @@ void learn_host_delays(struct learn_host *h, const char *delays)
 	if (sscanf(delays, "%lf/%lf/%lf/%lf", &before, &queued, &setup, &transmission) != 4)
 		return;
 	if (transmission > 0)
-		numbers_add(&h->transmission_ms, ms_of(transmission));
+		numbers_add(&h->transmission_ms, learn_ms(transmission, HOURS(1)));
 	if (setup <= 0)
 		return;
-	numbers_add(&h->setup_ms, ms_of(setup));
+	numbers_add(&h->setup_ms, learn_ms(setup, HOURS(1)));
 	h->connections++;
 }
 

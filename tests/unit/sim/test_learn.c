@@ -243,6 +243,31 @@ static void whatever_mail_was_for_and_went_to_can_be_run(void **state)
 	}
 }
 
+/* As of a machine that slept through it, or a line that somebody else wrote. */
+static void delays_beyond_all_measure_can_be_run(void **state)
+{
+	static const char *const delays[] = {"0/0/90000/0.1",
+					     "0/0/0.1/90000",
+					     "0/0/1e300/1e300",
+					     "0/1e300/1e300/0.1",
+					     "inf/inf/inf/inf",
+					     "nan/nan/nan/nan",
+					     "-1e300/-1e300/-1e300/-1e300"};
+	(void)state;
+	for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+		char line[300];
+		const char *went = line;
+		snprintf(line, sizeof line,
+			 "sent to=x@one.test site=mx.test relay=mx.test[192.0.2.1]:25 "
+			 "transport=smtp reply=\"250 ok\" delays=%s",
+			 delays[i]);
+		learn_from_recipients(&went, 1);
+		assert_non_null(ran);
+		sim_free(&ran);
+		scenario_free(&ran_of);
+	}
+}
+
 static void a_domain_in_two_spellings_is_one(void **state)
 {
 	static const char *const went[] = {
@@ -379,6 +404,7 @@ int main(void)
 		TEST(what_was_learnt_runs),
 		TEST(both_forms_of_a_log_say_the_same),
 		TEST(whatever_mail_was_for_and_went_to_can_be_run),
+		TEST(delays_beyond_all_measure_can_be_run),
 		TEST(a_domain_in_two_spellings_is_one),
 		TEST(parts_are_no_more_than_all),
 		TEST(a_bucket_is_what_went_while_mail_waited),
