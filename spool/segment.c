@@ -25,7 +25,8 @@ bool segment_name_parse(const char *name, uint64_t *seq)
 	char again[SEGMENT_NAME];
 	char *end;
 	*seq = strtoull(name, &end, 16);
-	return strcmp(end, ".seg") == 0 && strcmp(segment_name(*seq, again), name) == 0;
+	return strcmp(end, ".seg") == 0 && strcmp(segment_name(*seq, again), name) == 0 &&
+	       *seq <= SEGMENT_SEQ_MOST;
 }
 
 static struct segment *segment_new(int fd, uint64_t size)

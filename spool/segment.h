@@ -63,6 +63,9 @@ enum segment_use { USE_CONTENT, USE_ENVELOPE, USE_WORK };
 
 const char *segment_name(uint64_t seq, char name[SEGMENT_NAME]);
 bool segment_name_parse(const char *name, uint64_t *seq);
+/* False: it is none. No queue comes to SEGMENT_SEQ_MOST, and behind such a file there would be no numbers left. */
+
+#define SEGMENT_SEQ_MOST (UINT64_MAX >> 1)
 
 struct segment *segment_create(int folder, uint64_t seq, uint64_t size, uint32_t lane, bool first);
 /* A new file of this size, on stable storage with its head and its name. */

@@ -265,6 +265,20 @@ static void a_foreign_file_is_put_aside(void **state)
 	assert_int_equal(harness_files(&h, "quarantine"), 2);
 }
 
+static void a_file_behind_which_no_segment_has_a_number_is_a_foreign_one(void **state)
+{
+	(void)state;
+	store_and_stop(2);
+	harness_shell("cp '%s'/log/*1.seg '%s/log/ffffffffffffffff.seg'", h.conf->spool,
+		      h.conf->spool);
+	harness_shell("rm -f '%s/log/%s'", h.conf->spool, "checkpoint");
+	harness_open(&h);
+	harness_recovered(&h, 2);
+	assert_int_equal(harness_files(&h, "quarantine"), 1);
+	/* Numbers that began anew would be those of segments that are there. */
+	harness_shell("test ! -e '%s/log/%s'", h.conf->spool, "0000000000000000.seg");
+}
+
 static void a_segment_is_read_by_the_copy_of_its_head(void **state)
 {
 	(void)state;
@@ -423,6 +437,7 @@ int main(void)
 		HARNESS_TEST(a_bit_flipped_in_any_record_costs_at_most_one_message),
 		HARNESS_TEST(a_segment_cut_short_costs_only_what_is_gone),
 		HARNESS_TEST(a_foreign_file_is_put_aside),
+		HARNESS_TEST(a_file_behind_which_no_segment_has_a_number_is_a_foreign_one),
 		HARNESS_TEST(damage_in_the_middle_costs_only_the_message_that_it_hits),
 		HARNESS_TEST(a_damaged_record_head_is_got_over),
 		HARNESS_TEST(a_segment_is_read_by_the_copy_of_its_head),
