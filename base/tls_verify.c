@@ -43,6 +43,30 @@ static X509 *read_next(struct tls_authorities *a, FILE *from)
 	}
 }
 
+static bool begins_certificate(const char *line)
+{
+	static const char *const begins[] = {"-----BEGIN CERTIFICATE-----",
+					     "-----BEGIN TRUSTED CERTIFICATE-----",
+					     "-----BEGIN X509 CERTIFICATE-----"};
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(line, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* One whose last line is missing is read, and silently the next one passed over with its rest. */
+static int count_begun(FILE *from)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int n = 0;
+	while (getline(&line, &size, from) >= 0)
+		n += begins_certificate(line);
+	free(line);
+	rewind(from);
+	return n;
+}
+
 /* Unlike that of OpenSSL's own loader, an error names the file. */
 static bool add_file(struct tls_authorities *a, const char *file, struct buf *error)
 {
@@ -52,12 +76,15 @@ static bool add_file(struct tls_authorities *a, const char *file, struct buf *er
 		buf_printf(error, "%s: %s", file, strerror(errno));
 		return false;
 	}
-	while ((one = read_next(a, from))) {
+	int unread = a->unread, left = count_begun(from);
+	for (; (one = read_next(a, from)); left--) {
 		/* Its extensions are read now, by one thread, and not by whichever verifies first. */
 		X509_check_purpose(one, -1, 0);
 		a->n += X509_STORE_add_cert(a->store, one) == 1;
 		X509_free(one);
 	}
+	if (left > a->unread - unread)
+		a->unread = unread + left;
 	ERR_clear_error();
 	fclose(from);
 	return true;

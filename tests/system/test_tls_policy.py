@@ -399,6 +399,16 @@ def test_authorities_behind_one_that_cannot_be_read_are_trusted(lab, certificate
     assert said.returncode == 0 and f"tls {{ ca }}: a certificate in {ca} cannot be read, and nobody is trusted for it" in said.stderr
 
 
+def test_an_authority_that_is_swallowed_by_the_one_before_is_said(lab, certificates, tmp_path):
+    """As where the last line of a certificate was lost: what follows it counts as its rest."""
+    own = Path(certificates.ca).read_text()
+    ca = tmp_path / "bundle.pem"
+    relay = lab.relay(Config(extra=f'tls {{ ca = "{ca}" }}\n'), start=False)
+    for text, said in ((own + own, False), ("\n".join(own.splitlines()[:-1]) + "\n" + own, True)):
+        ca.write_text(text)
+        assert (f"a certificate in {ca} cannot be read" in relay.command("check").stderr) == said
+
+
 def test_sluice_tls_knows_the_transport_and_route_of_a_next_hop_however_that_is_written(lab, tmp_path):
     """A weight, another spelling or a row of a table made it the hop of nobody: it had the default policy, and so a login was tried."""
     rows = tmp_path / "routes"
