@@ -4,6 +4,7 @@
 #include "base/log_stamp.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *skip_blanks(const char *s, const char *end)
