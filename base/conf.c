@@ -184,11 +184,22 @@ static void put_fixed(const char *section, enum conf_kind kind, const void *from
 	}
 }
 
+/* A node without a name of its own is called as its host, and keeps that name for as long as it runs. */
+static void put_node(const struct conf *c, struct buf *to)
+{
+	bool named = *c->cluster.name || !(*c->cluster.redis || *c->cluster.nats);
+	buf_puts(to, "cluster.name, which is the hostname");
+	buf_append(to, "", 1);
+	buf_printf(to, "\"%s\"", named ? "" : c->own_name);
+	buf_append(to, "", 1);
+}
+
 /* Settings in other sections take effect at once, all of them. */
 void conf_fixed(const struct conf *c, struct buf *to)
 {
 	put_fixed("", CONF_KIND_GLOBAL, c, to);
 	put_fixed("cluster", CONF_KIND_CLUSTER, &c->cluster, to);
+	put_node(c, to);
 }
 
 static void keep_fixed(enum conf_kind kind, void *to, const void *from)

@@ -802,6 +802,31 @@ static void a_difference_of_the_cluster_waits_for_the_next_start(void **state)
 	conf_unref(b);
 }
 
+static void differ(const char *one, const char *other, const char *said)
+{
+	struct conf *a = good(one), *b = good(other);
+	struct buf to = {0}, fixed = {0};
+	conf_fixed(a, &fixed);
+	conf_differences(&fixed, b, &to);
+	assert_string_equal(buf_cstr(&to), said);
+	buf_fini(&to);
+	buf_fini(&fixed);
+	conf_unref(a);
+	conf_unref(b);
+}
+
+static void a_node_that_is_called_as_its_host_has_its_name_until_the_next_start(void **state)
+{
+	(void)state;
+	differ("hostname = \"a.test\" cluster { redis = \"127.0.0.1:1\" }",
+	       "hostname = \"b.test\" cluster { redis = \"127.0.0.1:1\" }",
+	       "cluster.name, which is the hostname: \"a.test\" becomes \"b.test\" at the next "
+	       "start\n");
+	differ("hostname = \"a.test\" cluster { redis = \"127.0.0.1:1\" name = \"n\" }",
+	       "hostname = \"b.test\" cluster { redis = \"127.0.0.1:1\" name = \"n\" }", "");
+	differ("hostname = \"a.test\"", "hostname = \"b.test\"", "");
+}
+
 static void asks_at(const char *text, const char *spool)
 {
 	write_file(path, text);
@@ -880,6 +905,8 @@ int main(void)
 		cmocka_unit_test(a_limit_that_may_be_0_says_what_that_is),
 		cmocka_unit_test(a_difference_that_waits_for_the_next_start_is_said),
 		cmocka_unit_test(a_difference_of_the_cluster_waits_for_the_next_start),
+		cmocka_unit_test(
+			a_node_that_is_called_as_its_host_has_its_name_until_the_next_start),
 	};
 	return cmocka_run_group_tests(tests, start, end);
 }
