@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /* A file: appended to; one that was moved away or removed is made anew. Or a named pipe, whose reader is there. */
+#include "base/clock.h"
 #include "events/receiver_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +42,8 @@ static enum receiver_answer give_up(struct receiver *r, off_t before, const char
 	return answer;
 }
 
-/* From a pipe nothing can be taken back: each write is of whole lines that it takes together, or not at all. */
+/* From a pipe nothing can be taken back: each write is of whole lines that it takes together, or not at all. A line that is too long for that
+ * is waited for. */
 static size_t bytes_at_once(const struct stat *of, const char *lines, size_t len)
 {
 	if (!S_ISFIFO(of->st_mode) || len <= PIPE_BUF)
@@ -49,10 +52,22 @@ static size_t bytes_at_once(const struct stat *of, const char *lines, size_t len
 	return whole > 0 ? whole : (size_t)((const char *)memchr(lines, '\n', len) + 1 - lines);
 }
 
+static bool wait_within_line(struct receiver *r, const char *lines, size_t written,
+			     int64_t began_ms)
+{
+	struct pollfd p = {.fd = r->fd, .events = POLLOUT};
+	if (errno != EAGAIN || receiver_whole(lines, written) == written)
+		return false;
+	poll(&p, 1, RECEIVER_LOOK_MS);
+	errno = EAGAIN;
+	return receiver_in_time(r, began_ms);
+}
+
 static enum receiver_answer give_lines(struct receiver *r, const char *lines, size_t len,
 				       size_t *taken, struct buf *why)
 {
 	struct stat st;
+	int64_t began_ms = clock_steady_ms();
 	if (!is_there(r)) {
 		close_file(r);
 		r->fd = open(r->where,
@@ -65,7 +80,7 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 	while (written < len) {
 		ssize_t n = write(r->fd, lines + written,
 				  bytes_at_once(&st, lines + written, len - written));
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || wait_within_line(r, lines, written, began_ms)))
 			continue;
 		if (n <= 0)
 			return give_up(r, st.st_size, lines, written, taken, why);

@@ -7,6 +7,8 @@ import json
 import os
 import re
 import subprocess
+import sys
+import termios
 import time
 
 import pytest
@@ -281,6 +283,39 @@ def test_a_named_pipe_has_whole_lines_whenever_it_is_read(lab, tmp_path):
 
     wait_until(all_read, 60, "all lines")
     assert told([json.loads(line) for line in text.splitlines()]) == in_log(relay)
+    os.close(reader)
+
+
+def test_a_line_that_a_named_pipe_does_not_take_at_once_is_whole(lab, tmp_path):
+    """As of a reply that is all quotes, to odd addresses, from a host among many."""
+    path = tmp_path / "events.pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    sink = lab.sink(Rule("rcpt", "\r\n".join(["452-4.2.2 " + '"' * 480] * 3 + ["452 4.2.2 done"])))
+    config = config_of(sink, str(path))
+    config.routes["*"]["relay"] += [f"[192.0.2.{number}]:25" for number in range(1, 40)]
+    relay = lab.relay(config)
+    quotes, label = '\\"' * 30, "x" * 60
+    with relay.client() as client:
+        client.greet()
+        client.command(f'MAIL FROM:<"{quotes}"@{label}.{label}.test>', 250)
+        client.command(f'RCPT TO:<"{quotes}"@{label}.{label}.test> ORCPT=rfc822;{"+5C" * 150}@a.test', 250)
+        client.command("DATA", 354)
+        client.send(b"Subject: odd\r\n\r\n.\r\n")
+        client.expect(250)
+    text = b""
+
+    def is_whole():
+        nonlocal text
+        with contextlib.suppress(BlockingIOError):
+            text += os.read(reader, 65536)
+        return text.endswith(b"\n")
+
+    relay.wait_event("deferred")
+    wait_until(lambda: fcntl.ioctl(reader, termios.FIONREAD, b"    ") == (4096).to_bytes(4, sys.byteorder), 60, "a full pipe")
+    wait_until(is_whole, 60, "the line")
+    assert len(text) > 4096 and told([json.loads(line) for line in text.splitlines()]) == in_log(relay)
     os.close(reader)
 
 
