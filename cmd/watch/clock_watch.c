@@ -70,8 +70,8 @@ static bool read_file(const struct clock_watch *w, char line[LINE])
 static void write_file(struct clock_watch *w)
 {
 	char line[LINE];
-	int n = snprintf(line, sizeof line, "%" PRId64 " %" PRId64 " %s\n", clock_wall_ms(),
-			 clock_up_ms(), w->boot);
+	int n = snprintf(line, sizeof line, "%" PRId64 " %" PRId64 " %s %" PRId64 "\n",
+			 clock_wall_ms(), clock_up_ms(), w->boot, clock_system_ms());
 	int folder = open(w->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = folder < 0 ? -1
 			    : openat(folder, FILE_NAME ".new",
@@ -85,17 +85,19 @@ static void write_file(struct clock_watch *w)
 	w->written_ms = clock_steady_ms();
 }
 
-/* The time at which the queue goes on. */
+/* The time at which the queue goes on. Earlier versions wrote no date: the queue's time then stands for it. */
 static int64_t begin_at(const struct clock_watch *w)
 {
 	char line[LINE], boot[BOOT_ID + 1];
-	int64_t at_ms, up_ms, system_ms = clock_system_ms();
-	if (!read_file(w, line) ||
-	    sscanf(line, "%" SCNd64 " %" SCNd64 " %36s", &at_ms, &up_ms, boot) != 3)
+	int64_t at_ms, up_ms, date_ms, system_ms = clock_system_ms();
+	int n = read_file(w, line) ? sscanf(line, "%" SCNd64 " %" SCNd64 " %36s %" SCNd64, &at_ms,
+					    &up_ms, boot, &date_ms)
+				   : 0;
+	if (n < 3)
 		return system_ms;
 	bool same = strcmp(boot, w->boot) == 0;
-	int64_t passed_ms = clock_up_ms() - up_ms;
-	if (same && passed_ms >= 0)
+	int64_t passed_ms = same ? clock_up_ms() - up_ms : system_ms - (n == 4 ? date_ms : at_ms);
+	if (passed_ms >= 0)
 		return at_ms + passed_ms;
 	return system_ms < at_ms ? at_ms : system_ms;
 }

@@ -8,10 +8,11 @@
  * So a wrong date makes no message too old, none due at once, and none sleep for days; nor does a
  * right one after a wrong one.
  *
- *	SPOOL/clock	"TIME UP BOOT": the queue's clock, milliseconds since the boot, and which
+ *	SPOOL/clock	"TIME UP BOOT DATE": the queue's clock, milliseconds since the boot, and which;
+ *			the system's clock
  *
- * A start in the same boot goes on from there; after another boot the system's clock counts, unless it has
- * gone back. Written once a minute, and at the stop.
+ * A start in the same boot goes on from there. After another boot what the system's clock has gone on since
+ * has passed; if it has gone back, the later of the two clocks counts. Written once a minute, and at the stop.
  *
  * OWNERSHIP  The server's.
  * THREAD     Main.

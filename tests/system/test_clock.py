@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -62,6 +63,28 @@ def test_a_restart_goes_on_where_the_clock_was(late):
     late.start()
     late.wait_event("clock", count=3)
     tried_again(late)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_another_boot_takes_no_change_of_the_clock_for_time_that_has_passed(lab, days):
+    """Mail came by a wrong date, as where the machine's own clock had stood; that was put right, and the machine boots again."""
+    later = lab.sink(Rule("rcpt", "451 4.2.0 later"))
+    queue = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms", "maximal_queue_lifetime": "1h"}
+    relay = lab.relay(Config(queue=queue).hurried().route_all_to(later.port), start=False)
+    os.makedirs(relay.spool)
+    wall, up = (time.clock_gettime(clock) * 1000 for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME))
+    with open(os.path.join(relay.spool, "clock"), "w", encoding="utf-8") as stream:
+        stream.write(f"{wall + days * DAY * 1000:.0f} {up:.0f} one\n")
+    relay.environment["SLUICE_BOOT"] = "one"
+    relay.start()
+    relay.wait_event("clock")
+    relay.send()
+    relay.wait_event("deferred")
+    relay.stop()
+    relay.environment["SLUICE_BOOT"] = "another"
+    relay.start()
+    relay.wait_event("clock", count=2)
+    tried_again(relay)
 
 
 def _stapled(relay):
