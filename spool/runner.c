@@ -2,15 +2,17 @@
 /* Queue runners: messages whose time has come go to qmgr, as far as it has given credit. */
 #include "base/clock.h"
 #include "base/fence.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "spool/op.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 /* Content in the log is looked at before it is sent, and meanwhile nobody has a 250: so many messages, or bytes, a turn. */
 enum { RUNNER_STEP = 500, RUNNER_STEP_BYTES = 1 << 20 };
-enum { RUNNER_AGAIN_MS = 1000, UNKEPT_AGAIN_MS = 60000 };
+enum { RUNNER_AGAIN_MS = 1000, UNREAD_AGAIN_MS = 60000 };
 /* Nobody says when the fence opens, and it may be closed for as long as the other nodes can't be reached. */
 enum { FENCE_LOOK_MS = 100 };
 
@@ -28,18 +30,31 @@ static struct stub *choose_message(struct spool *s)
 	return in ? in : back;
 }
 
+static bool may_pass_soon(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 /* Where this start could not make safe what it had read, an older envelope may still be right: that is for
  * the next start to see. */
 static void give_up(struct spool *s, struct stub *stub)
 {
-	bool damaged = (errno == ENOENT || errno == EBADMSG) && !s->journal.stuck;
+	int error = errno;
+	bool damaged = error == ENOENT || error == EBADMSG, soon = may_pass_soon(error);
+	if (damaged && s->journal.stuck) {
+		damaged = false;
+		soon = true;
+	}
 	if (damaged && quarantine_message(s, stub, "it can't be read from the queue")) {
 		op_finish(s, stub);
 		return;
 	}
-	/* No descriptors or no room left, or the disk fails: it may pass. */
+	/* A disk that fails may take seconds for each try, and meanwhile nobody has a 250. */
+	if (!damaged && !soon)
+		log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(stub->id), "reason",
+			  strerror(error), NULL);
 	stub->scheduled = false;
-	stub_set_due(stub, clock_wall_ms() + (damaged ? UNKEPT_AGAIN_MS : RUNNER_AGAIN_MS));
+	stub_set_due(stub, clock_wall_ms() + (soon ? RUNNER_AGAIN_MS : UNREAD_AGAIN_MS));
 	stub_enter(s, stub, STUB_DEFERRED);
 }
 

@@ -2,6 +2,7 @@
 """Whatever is damaged in the queue: it is reported, put aside, and costs no other message."""
 
 import collections
+import errno
 import http.client
 import json
 import os
@@ -262,6 +263,21 @@ def test_a_large_file_of_the_wrong_size_is_put_aside(case):
     assert found.has("message", id=case.large.name, reason="the file of its content is of the wrong size")
     case.deliver_all_but({case.large.name})
     assert case.kept(case.large.name)
+
+
+def test_a_large_file_that_can_not_be_opened_is_told_and_sent_once_it_can(case):
+    """As where it has become somebody else's; here it is a symbolic link, which even root does not follow."""
+    away = case.folder.parent / "away"
+    case.large.rename(away)
+    case.large.symlink_to(away)
+    case.relay.start()
+    assert case.relay.command("queue", "flush", "--all").returncode == 0
+    case.relay.wait_event("content_unreadable", id=case.large.name, reason=os.strerror(errno.ELOOP))
+    away.replace(case.large)
+    assert case.relay.command("queue", "flush", "--all").returncode == 0
+    wait_until(lambda: not case.relay.command("queue", "list", "--json").stdout, 60, "an empty queue")
+    sent = [one.content for one in case.sink.messages if one.recipients == ["later-large@dest.test"]]
+    assert [received.without(content) for content in sent] == [LARGE]
 
 
 def test_a_large_file_with_one_byte_changed_is_found_and_put_aside(case, other):
