@@ -123,6 +123,37 @@ static void let_go(struct qmgr *q, struct message *m, bool keep)
 	message_check(q, m);
 }
 
+static void cite_site(struct message *m, const struct peer *p)
+{
+	struct verdict *why = site_keeps_waiting(site_of_queue(p->queue));
+	list_each (link, tmp, &p->entries) {
+		const struct entry *e = list_entry(link, struct entry, in_peer);
+		for (uint32_t i = 0; why && i < e->n; i++) {
+			struct recipient *r = &m->work.envelope->rcpt[e->recipient[i]];
+			if (!r->last)
+				r->last = verdict_ref(why);
+		}
+	}
+	verdict_unref(why);
+}
+
+/* A refusal for reasons of the host's own was no attempt; and yet the sender is told what was said. */
+static void cite_sites(struct message *m)
+{
+	list_each (in_message, tmp, &m->work.jobs) {
+		struct job *job = list_entry(in_message, struct job, in_message);
+		list_each (in_job, tmp_of_job, &job->peers)
+			cite_site(m, list_entry(in_job, struct peer, in_job));
+	}
+}
+
+static bool has_ended(const struct message *m, int64_t now_ms)
+{
+	const struct envelope *e = m->work.envelope;
+	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
+	return retry_expired(&terms, e, now_ms) || retry_ended(&terms, e, now_ms) != RETRY_GOES_ON;
+}
+
 /* A message is in memory for as long as it waits for its turn: that may be longer than it has. */
 static void end_now(void *owner)
 {
@@ -137,6 +168,8 @@ static void end_now(void *owner)
 		return;
 	}
 	m->interrupted = true;
+	if (has_ended(m, clock_wall_ms()))
+		cite_sites(m);
 	let_go(q, m, true);
 	q->db.thread.settle(q->db.thread.context);
 }

@@ -275,6 +275,9 @@ void site_see_to_health(struct site *);
 /* Find its health, open probes that are due; where it is not alive, and has not been for some time,
  * what waits is parked. */
 
+struct verdict *site_keeps_waiting(const struct site *);
+/* A reference: what a host of it has said or is that mail waits for; or NULL. */
+
 void site_call_back(struct site *);
 /* The site is alive: have parked mail come back, in slices that grow as it is delivered. */
 

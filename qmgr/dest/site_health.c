@@ -245,6 +245,18 @@ static void park_when_due(struct site *s)
 	verdict_unref(why);
 }
 
+static struct verdict *said_at_a_pace(const struct site *s)
+{
+	return s->pacing->why ? s->pacing->why : s->last_failure;
+}
+
+struct verdict *site_keeps_waiting(const struct site *s)
+{
+	bool paced = s->health == SITE_REFUSED || site_pace_rate(s) > 0;
+	struct verdict *down = s->health != SITE_ALIVE ? s->last_failure : NULL;
+	return verdict_ref(paced ? said_at_a_pace(s) : down);
+}
+
 /* At a pace a message may wait for longer than it lives. */
 static void park_overdue(struct site *s)
 {
@@ -252,7 +264,7 @@ static void park_overdue(struct site *s)
 	if (site_pace_rate(s) <= 0 || s->queue.waiting == 0 || now_ms < s->overdue_ms + OVERDUE_MS)
 		return;
 	s->overdue_ms = now_ms;
-	struct verdict *why = verdict_ref(s->pacing->why ? s->pacing->why : s->last_failure);
+	struct verdict *why = verdict_ref(said_at_a_pace(s));
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
 		if (why && p->waiting == 1 && s->db->thread.overdue(p->job->work))

@@ -6,6 +6,7 @@
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
+#include "qmgr/message.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };
 
@@ -93,6 +94,31 @@ static void after_pace_retries_it_is_deferred_for_its_own_sake(void **state)
 	struct envelope *e = is_kept(1);
 	assert_int_equal(e->rcpt[0].tries, 1);
 	envelope_free(&e);
+}
+
+static void at_its_end_its_sender_is_told_what_the_host_has_said(void **state)
+{
+	(void)state;
+	begin("queue { maximal_queue_lifetime = 10s }\n"
+	      "transport smtp { pace_retries = 100  site_patience = 1h }");
+	send_many(1);
+	ready(open_at(0), 1);
+	slow_down(given_at(0));
+	assert_int_equal(told.n, 0);
+	for (int i = 0; i < 10 && told.n == 0; i++) {
+		if (given.n > 0)
+			slow_down(given_at(0));
+		pass_time(SECOND);
+	}
+	struct spool_store *report = next_told(SPOOL_STORE);
+	const struct message *m = report->owner;
+	assert_string_equal(m->work.envelope->rcpt[0].last->text,
+			    "delivery time expired; last attempt: 452 too much mail from your "
+			    "address, rate limited");
+	assert_int_equal(m->work.envelope->rcpt[0].tries, 0);
+	stored(report, true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
 }
 
 static void below_one_in_ten_seconds_it_is_deferred_at_once(void **state)
@@ -590,6 +616,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_refusal_of_the_host_puts_the_message_back_at_the_head),
 		TEST(after_pace_retries_it_is_deferred_for_its_own_sake),
+		TEST(at_its_end_its_sender_is_told_what_the_host_has_said),
 		TEST(below_one_in_ten_seconds_it_is_deferred_at_once),
 		TEST(one_message_asks_and_the_others_wait_without_an_attempt),
 		TEST(one_that_says_421_to_mail_is_asked_like_one_that_says_it_at_the_greeting),
