@@ -2,6 +2,7 @@
 #include "qmgr/report_text.h"
 
 #include "base/address.h"
+#include "base/date.h"
 #include "base/mailaddr.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 const char *report_date(int64_t wall_ms, char text[REPORT_DATE])
 {
-	time_t t = (time_t)(wall_ms / 1000);
+	time_t t = (time_t)((wall_ms + date_ahead_ms()) / 1000);
 	struct tm tm;
 	gmtime_r(&t, &tm);
 	strftime(text, REPORT_DATE, "%a, %d %b %Y %H:%M:%S +0000", &tm);

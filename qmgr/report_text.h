@@ -13,7 +13,8 @@
 
 enum { REPORT_DATE = 48, REPORT_LINE_MAX = 76 };
 
-const char *report_date(int64_t wall_ms, char text[REPORT_DATE]); /* in universal time */
+const char *report_date(int64_t wall_ms, char text[REPORT_DATE]);
+/* In universal time, and by the system's date, of a time by the queue's clock (date.h). */
 
 void report_folded(struct buf *, const char *indent, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -2,6 +2,7 @@
 """Clocks that are set: nothing is too old for it, nothing due at once, and nothing sleeps for days."""
 
 import datetime
+import email.utils
 import os
 import re
 import shutil
@@ -65,12 +66,11 @@ def test_a_restart_goes_on_where_the_clock_was(late):
     tried_again(late)
 
 
-@pytest.mark.parametrize("days", [-10, 10])
-def test_another_boot_takes_no_change_of_the_clock_for_time_that_has_passed(lab, days):
-    """Mail came by a wrong date, as where the machine's own clock had stood; that was put right, and the machine boots again."""
-    later = lab.sink(Rule("rcpt", "451 4.2.0 later"))
+def _apart(lab, days, *rules):
+    """Return a relay whose queue goes on by a clock that is so many days ahead of the system's, which was set; and its next hop."""
+    sink = lab.sink(*rules)
     queue = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms", "maximal_queue_lifetime": "1h"}
-    relay = lab.relay(Config(queue=queue).hurried().route_all_to(later.port), start=False)
+    relay = lab.relay(Config(queue=queue).hurried().route_all_to(sink.port), start=False)
     os.makedirs(relay.spool)
     wall, up = (time.clock_gettime(clock) * 1000 for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME))
     with open(os.path.join(relay.spool, "clock"), "w", encoding="utf-8") as stream:
@@ -78,6 +78,13 @@ def test_another_boot_takes_no_change_of_the_clock_for_time_that_has_passed(lab,
     relay.environment["SLUICE_BOOT"] = "one"
     relay.start()
     relay.wait_event("clock")
+    return relay, sink
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_another_boot_takes_no_change_of_the_clock_for_time_that_has_passed(lab, days):
+    """Mail came by a wrong date, as where the machine's own clock had stood; that was put right, and the machine boots again."""
+    relay, _ = _apart(lab, days, Rule("rcpt", "451 4.2.0 later"))
     relay.send()
     relay.wait_event("deferred")
     relay.stop()
@@ -85,6 +92,17 @@ def test_another_boot_takes_no_change_of_the_clock_for_time_that_has_passed(lab,
     relay.start()
     relay.wait_event("clock", count=2)
     tried_again(relay)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_a_report_has_the_systems_dates(lab, days):
+    relay, sink = _apart(lab, days, Rule("rcpt", "550 5.7.1 no", pattern="bad@"))
+    relay.send(recipients=["bad@dest.test"])
+    report = sink.wait_messages()[0].content.decode()
+    dates = re.findall(r"^(?:Date|Arrival-Date|Last-Attempt-Date): (.*)\r$", report, re.MULTILINE)
+    assert len(dates) == 3
+    now = datetime.datetime.now(datetime.timezone.utc)
+    assert all(abs(email.utils.parsedate_to_datetime(date) - now) < datetime.timedelta(days=1) for date in dates), dates
 
 
 def _stapled(relay):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/unit.h"
 
+#include "base/date.h"
 #include "base/utf8.h"
 #include "qmgr/report_text.h"
 
@@ -29,6 +30,16 @@ static void a_date_is_in_universal_time(void **state)
 	assert_string_equal(report_date(INT64_C(1195776000123), text),
 			    "Fri, 23 Nov 2007 00:00:00 +0000");
 	assert_string_equal(report_date(0, text), "Thu, 01 Jan 1970 00:00:00 +0000");
+}
+
+static void a_date_is_the_systems_whose_clock_was_set(void **state)
+{
+	(void)state;
+	char text[REPORT_DATE];
+	date_set(24 * 3600 * 1000);
+	report_date(INT64_C(1195776000123), text);
+	date_set(0);
+	assert_string_equal(text, "Sat, 24 Nov 2007 00:00:00 +0000");
 }
 
 static void a_short_line_stays_one(void **state)
@@ -123,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_date_is_in_universal_time),
+		TEST(a_date_is_the_systems_whose_clock_was_set),
 		TEST(a_short_line_stays_one),
 		TEST(a_long_line_is_folded_at_blanks),
 		TEST(a_word_without_end_is_cut_before_the_limit_of_a_line),
