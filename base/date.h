@@ -1,5 +1,5 @@
-/* date.h - the system's date, for display: log, Received and Date fields; and for what everybody judges by it: certificates,
- * signatures, what is to happen on a date.
+/* date.h - the system's date, for display: log, Received and Date fields, reports, what commands show; and for what
+ * everybody judges by it: certificates, signatures, what is to happen on a date.
  *
  * clock_wall_ms() is the queue's: where the system's clock has been set it goes on as if it had not, so that
  * nothing is too old or due at once. This one shows what was set, within a second.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/explain_domain.h"
 
+#include "base/date.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -169,7 +170,7 @@ static void put_object(struct buf *to, const struct explain_domain *r, const str
 		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64
 		   ",\"more\":%s,\"until\":%.3f,\"last\":",
 		   of->messages, of->recipients, r->cut ? "true" : "false",
-		   (double)of->due_ms / 1000);
+		   (double)(of->due_ms + date_ahead_ms()) / 1000);
 	if (of->last)
 		log_json_string(to, of->last->text);
 	else

@@ -2,6 +2,7 @@
 #include "cmd/text/dest_print.h"
 
 #include "base/conf_units.h"
+#include "base/date.h"
 #include "base/log.h"
 #include "cmd/text/explain_print.h"
 #include "cmd/text/json_put.h"
@@ -456,7 +457,7 @@ static void json_pace(struct buf *to, const struct dest_site *s)
 		return;
 	}
 	buf_printf(to, "\"pace\":{\"rate\":%.3f,\"since\":%.3f,", s->pace,
-		   (double)s->paced_ms / 1000);
+		   (double)(s->paced_ms + date_ahead_ms()) / 1000);
 	json_put_flag(to, "of_provider", s->shared);
 	json_put_text(to, "reason", s->refused ? s->refused->text : "");
 	json_put_end(to, '}');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/explain_print.h"
 
+#include "base/date.h"
 #include "base/ident.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -222,7 +223,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	json_put_text(to, "last", row->last ? row->last->text : NULL);
 	if (row->pace > 0)
 		buf_printf(to, "\"pace\":%.3f,\"paced_since\":%.3f,", row->pace,
-			   (double)row->paced_ms / 1000);
+			   (double)(row->paced_ms + date_ahead_ms()) / 1000);
 	json_put_line(to);
 	buf_fini(&sentence);
 }

@@ -128,10 +128,10 @@ void flow_print_full(struct buf *to, const struct flow_command *c, int64_t now_m
 	}
 }
 
-static void put_time(struct buf *to, const char *key, int64_t ms)
+static void put_time(struct buf *to, const char *key, int64_t wall_ms)
 {
-	if (ms > 0)
-		json_put_seconds(to, key, ms);
+	if (wall_ms > 0)
+		json_put_time(to, key, wall_ms);
 }
 
 static void put_json_settings(struct buf *to, const struct flow_row *row)
@@ -141,7 +141,8 @@ static void put_json_settings(struct buf *to, const struct flow_row *row)
 		conf_rate_print(&row->rate, to);
 		buf_puts(to, ",");
 	}
-	put_time(to, "lifetime", row->lifetime);
+	if (row->lifetime > 0)
+		json_put_seconds(to, "lifetime", row->lifetime);
 	if (row->transport)
 		json_put_text(to, "transport", row->transport);
 	put_time(to, "due", row->due_ms);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/json_put.h"
 
+#include "base/date.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -31,10 +32,10 @@ void json_put_seconds(struct buf *to, const char *name, int64_t ms)
 	buf_printf(to, "\"%s\":%" PRId64 ".%03d,", name, ms / 1000, (int)(ms % 1000));
 }
 
-void json_put_time(struct buf *to, const char *name, int64_t ms)
+void json_put_time(struct buf *to, const char *name, int64_t wall_ms)
 {
-	if (ms > 0)
-		json_put_seconds(to, name, ms);
+	if (wall_ms > 0)
+		json_put_seconds(to, name, wall_ms + date_ahead_ms());
 	else
 		json_put_text(to, name, NULL);
 }

@@ -16,7 +16,8 @@ void json_put_text(struct buf *, const char *name, const char *text); /* NULL be
 void json_put_number(struct buf *, const char *name, int64_t);
 void json_put_flag(struct buf *, const char *name, bool);
 void json_put_seconds(struct buf *, const char *name, int64_t ms); /* 1.500 */
-void json_put_time(struct buf *, const char *name, int64_t ms);	   /* the same; 0 becomes null */
+void json_put_time(struct buf *, const char *name, int64_t wall_ms);
+/* The same, as moment.h shows it; 0 becomes null. */
 void json_put_lines(struct buf *, const char *name, const char *lines);
 /* An array of objects that stand one a line. */
 

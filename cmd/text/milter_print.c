@@ -2,6 +2,7 @@
 #include "cmd/text/milter_print.h"
 
 #include "base/condition.h"
+#include "base/date.h"
 #include "base/internet_time.h"
 #include "base/metrics.h"
 #include "cmd/text/json_put.h"
@@ -87,7 +88,7 @@ static void put_since(struct buf *to, const struct milter_row *r, int64_t now_ms
 	if (r->health.since_ms == 0)
 		return;
 	buf_printf(to, "  %s since ", r->health.away ? "away" : "back");
-	moment_put(to, r->health.since_ms, false);
+	moment_put(to, r->health.since_ms - date_ahead_ms(), false); /* it is a date already */
 	buf_puts(to, ", for ");
 	moment_put_span(to, now_ms - r->health.since_ms);
 	buf_puts(to, "\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/moment.h"
 
+#include "base/date.h"
 #include "base/internet_time.h"
 
 #include <inttypes.h>
@@ -10,9 +11,10 @@ void moment_put(struct buf *to, int64_t wall_ms, bool utc)
 {
 	char text[INTERNET_TIME_TEXT];
 	struct tm tm;
-	time_t at = (time_t)(wall_ms / 1000);
+	int64_t date_ms = wall_ms + date_ahead_ms();
+	time_t at = (time_t)(date_ms / 1000);
 	if (utc)
-		internet_time_text(wall_ms, text);
+		internet_time_text(date_ms, text);
 	else
 		strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
 	buf_puts(to, text);

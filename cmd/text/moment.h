@@ -4,6 +4,8 @@
  *	2026-11-22T11:05:30Z		UTC, for what programs read
  *	3 min	2.5 s	4 h	5 days
  *
+ * In the relay what is given is by the queue's clock; what is shown is by the system's (date.h).
+ *
  * THREAD     Any.
  * ERRORS     None.
  */

@@ -44,10 +44,10 @@ void suppress_print_json(struct buf *to, const struct suppress_command *c)
 		buf_puts(to, "{");
 		json_put_text(to, "address", row->address);
 		json_put_text(to, "host", row->host);
-		json_put_seconds(to, "since", row->since_ms);
-		json_put_seconds(to, "last", row->last_ms);
+		json_put_time(to, "since", row->since_ms);
+		json_put_time(to, "last", row->last_ms);
 		if (row->until_ms > 0)
-			json_put_seconds(to, "until", row->until_ms);
+			json_put_time(to, "until", row->until_ms);
 		json_put_line(to);
 	}
 }

@@ -2,6 +2,7 @@
 #include "cmd/text/user_print.h"
 
 #include "base/conf_units.h"
+#include "base/date.h"
 #include "base/log.h"
 #include "cmd/text/moment.h"
 
@@ -86,10 +87,11 @@ static void put_json_figures(struct buf *to, const uint32_t figure[FIGURES])
 
 static void put_json(struct buf *to, const struct limiter_login *l, int64_t queued)
 {
+	int64_t seen_ms = l->seen_ms > 0 ? l->seen_ms + date_ahead_ms() : 0;
 	buf_puts(to, "{\"login\":");
 	log_json_string(to, l->name);
 	buf_printf(to, ",\"suspended\":%s,\"seen\":%" PRId64 ".%03d,",
-		   l->suspended ? "true" : "false", l->seen_ms / 1000, (int)(l->seen_ms % 1000));
+		   l->suspended ? "true" : "false", seen_ms / 1000, (int)(seen_ms % 1000));
 	put_json_figures(to, l->figures.today);
 	buf_puts(to, ",\"yesterday\":{");
 	put_json_figures(to, l->figures.yesterday);

@@ -3,6 +3,7 @@
 
 import datetime
 import email.utils
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,18 @@ def test_a_report_has_the_systems_dates(lab, days):
     assert len(dates) == 3
     now = datetime.datetime.now(datetime.timezone.utc)
     assert all(abs(email.utils.parsedate_to_datetime(date) - now) < datetime.timedelta(days=1) for date in dates), dates
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_commands_show_the_systems_dates(lab, days):
+    relay, _ = _apart(lab, days, Rule("rcpt", "451 4.2.0 later"))
+    relay.send()
+    identity = relay.wait_event("deferred")["id"]
+    shown = relay.command("queue", "show", identity, "--envelope").stdout
+    dates = re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [-+]\d{4})", shown)
+    row = json.loads(relay.command("queue", "list", "--json").stdout.splitlines()[0])
+    times = [row["arrived"], row["due"]] + [datetime.datetime.strptime(date, "%Y-%m-%d %H:%M:%S %z").timestamp() for date in dates]
+    assert len(times) >= 3 and all(abs(moment - time.time()) < DAY for moment in times), (times, shown)
 
 
 def _stapled(relay):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
+#include "base/date.h"
+#include "cmd/text/json_put.c"
 #include "cmd/text/moment.c"
 #include "cmd/text/reply_words.c"
 
@@ -23,6 +25,21 @@ static void spans_are_short(void **state)
 		assert_string_equal(buf_cstr(&b), row[i].text);
 		buf_fini(&b);
 	}
+}
+
+static void a_moment_is_the_systems_whose_clock_was_set(void **state)
+{
+	(void)state;
+	struct buf b;
+	buf_init(&b);
+	date_set(60000);
+	moment_put_due(&b, 1795345530000, 1795345530000 - 180000, true);
+	json_put_time(&b, "at", 1795345530000);
+	json_put_time(&b, "never", 0);
+	date_set(0);
+	assert_string_equal(buf_cstr(&b), "2026-11-22T11:06:30Z, in 3 min\"at\":1795345590.000,"
+					  "\"never\":null,");
+	buf_fini(&b);
 }
 
 static void a_moment_has_one_zone(void **state)
@@ -77,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spans_are_short),
 		cmocka_unit_test(a_moment_has_one_zone),
+		cmocka_unit_test(a_moment_is_the_systems_whose_clock_was_set),
 		cmocka_unit_test(only_what_was_said_is_said),
 	};
 	return RUN(tests);
