@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -296,6 +297,7 @@ int cmd_sendmail(int argc, char **argv)
 {
 	struct job j = {0};
 	int status;
+	signal(SIGXFSZ, SIG_IGN); /* a file as large as ulimit -f allows: its write says EFBIG */
 	sendmail_options_parse(&j.options, argc, argv);
 	if (other_command(&j.options, &status)) {
 		queue_habit_free(&j.options.of);

@@ -489,8 +489,7 @@ def test_no_room_leaves_nothing_half_written(lab):
     relay, _ = setting_out(lab, start=False)
     large = "Subject: x\n\n" + "y\n" * 60000
     limited = ["prlimit", "--fsize=20000", binary(), "sendmail", "-c", relay.config_path, "a@b.test"]
-    done = subprocess.run(limited, input=large, text=True, capture_output=True, check=False,
-                          restore_signals=False)
+    done = subprocess.run(limited, input=large, text=True, capture_output=True, check=False)
     assert done.returncode == EX_TEMPFAIL and "File too large" in done.stderr
     assert not folder(relay, "maildrop")
     relay.config.settings["queue_minfree"] = "1024000m"
