@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -158,6 +159,19 @@ static bool has_field(const struct message_text *m, const char *name)
 	return message_text_field(m, name, &value, &len, &cursor);
 }
 
+/* On one line, and as much of it as helps to find it. */
+static void cite_field(struct buf *error, const char *name, const char *value, size_t len)
+{
+	enum { CITED_MAX = 200 };
+	while (len > 0 && isspace((unsigned char)value[len - 1]))
+		len--;
+	buf_printf(error, ", in %s:", name);
+	for (size_t i = 0; i < len && i < CITED_MAX; i++) {
+		char c = iscntrl((unsigned char)value[i]) ? ' ' : value[i];
+		buf_append(error, &c, 1);
+	}
+}
+
 bool message_text_recipients(const struct message_text *m, struct address_list *to,
 			     struct buf *error)
 {
@@ -169,8 +183,7 @@ bool message_text_recipients(const struct message_text *m, struct address_list *
 		size_t len, cursor = 0;
 		while (message_text_field(m, name, &value, &len, &cursor)) {
 			if (!header_addresses(value, len, to, error)) {
-				buf_printf(error, ", in %s:%.*s", name,
-					   (int)(len < 200 ? len : 200), value);
+				cite_field(error, name, value, len);
 				return false;
 			}
 		}

@@ -171,6 +171,21 @@ static void recipients_are_those_of_three_fields(void **state)
 	expect_recipients("To: <a@t\n", NULL);
 }
 
+static void a_field_at_fault_is_cited_on_one_line(void **state)
+{
+	(void)state;
+	struct message_text m;
+	struct address_list list = {0};
+	struct buf error;
+	buf_init(&error);
+	assert_true(read_text(&m, "To: a@t,\n\tb@t; \033[2Jc@t\n", false, 0));
+	assert_false(message_text_recipients(&m, &list, &error));
+	assert_string_equal(strchr(buf_cstr(&error), ',') + 2, "in To: a@t,   b@t;  [2Jc@t");
+	address_list_free(&list);
+	message_text_fini(&m);
+	buf_fini(&error);
+}
+
 static void complete(struct message_text *m, const char *text)
 {
 	const struct message_author author = {"me@here.test", "Me \"X\"", "here.test"};
@@ -240,6 +255,7 @@ int main(void)
 		cmocka_unit_test(a_line_without_an_end_is_read_up_to_the_limit),
 		cmocka_unit_test(a_long_line_is_kept_whole),
 		cmocka_unit_test(recipients_are_those_of_three_fields),
+		cmocka_unit_test(a_field_at_fault_is_cited_on_one_line),
 		cmocka_unit_test(what_is_missing_is_added),
 		cmocka_unit_test(a_name_beyond_ascii_is_encoded),
 		cmocka_unit_test(what_is_there_stays_and_blind_copies_go),
