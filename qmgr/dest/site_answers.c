@@ -76,9 +76,11 @@ static bool is_of_host(struct site *s, const struct entry *e, const struct verdi
 	}
 }
 
+/* A message that has ended on its way has no other turn: its sender is told what came of this one. */
 static bool may_be_refused(const struct site *s, struct entry *e)
 {
-	return e->refusals++ < s->queue.transport->settings->pace_retries;
+	return !e->peer->job->work->cancelled &&
+	       e->refusals++ < s->queue.transport->settings->pace_retries;
 }
 
 /* The entry may try again at the pace, without an attempt counted. */

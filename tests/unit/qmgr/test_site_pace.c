@@ -96,6 +96,20 @@ static void after_pace_retries_it_is_deferred_for_its_own_sake(void **state)
 	envelope_free(&e);
 }
 
+/* The first, by a lifetime of ten seconds. */
+static void is_returned_with_what_was_said(uint32_t tries)
+{
+	struct spool_store *report = next_told(SPOOL_STORE);
+	const struct message *m = report->owner;
+	assert_string_equal(m->work.envelope->rcpt[0].last->text,
+			    "delivery time expired; last attempt: 452 too much mail from your "
+			    "address, rate limited");
+	assert_int_equal(m->work.envelope->rcpt[0].tries, tries);
+	stored(report, true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
 static void at_its_end_its_sender_is_told_what_the_host_has_said(void **state)
 {
 	(void)state;
@@ -110,15 +124,19 @@ static void at_its_end_its_sender_is_told_what_the_host_has_said(void **state)
 			slow_down(given_at(0));
 		pass_time(SECOND);
 	}
-	struct spool_store *report = next_told(SPOOL_STORE);
-	const struct message *m = report->owner;
-	assert_string_equal(m->work.envelope->rcpt[0].last->text,
-			    "delivery time expired; last attempt: 452 too much mail from your "
-			    "address, rate limited");
-	assert_int_equal(m->work.envelope->rcpt[0].tries, 0);
-	stored(report, true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned_with_what_was_said(0);
+}
+
+static void what_ends_on_its_way_does_not_go_back(void **state)
+{
+	(void)state;
+	begin("queue { maximal_queue_lifetime = 10s }");
+	send_many(1);
+	ready(open_at(0), 1);
+	pass_time(10 * SECOND);
+	assert_int_equal(told.n, 0);
+	slow_down(given_at(0));
+	is_returned_with_what_was_said(1);
 }
 
 static void below_one_in_ten_seconds_it_is_deferred_at_once(void **state)
@@ -617,6 +635,7 @@ int main(void)
 		TEST(a_refusal_of_the_host_puts_the_message_back_at_the_head),
 		TEST(after_pace_retries_it_is_deferred_for_its_own_sake),
 		TEST(at_its_end_its_sender_is_told_what_the_host_has_said),
+		TEST(what_ends_on_its_way_does_not_go_back),
 		TEST(below_one_in_ten_seconds_it_is_deferred_at_once),
 		TEST(one_message_asks_and_the_others_wait_without_an_attempt),
 		TEST(one_that_says_421_to_mail_is_asked_like_one_that_says_it_at_the_greeting),
