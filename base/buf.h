@@ -34,7 +34,7 @@ void buf_init(struct buf *);
 void buf_fini(struct buf *);
 
 char *buf_grow(struct buf *, size_t len);
-/* What buf_reserve() does where there is no room. */
+/* buf_reserve() where there is no room. */
 
 /* Make room for len more bytes; returns where they go. Follow with buf_commit(). */
 static inline char *buf_reserve(struct buf *b, size_t len)
