@@ -9,8 +9,11 @@
 #include "cmd/relay/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
 
 /* The text of a file has changed: the same settings go round with it. */
 void server_use_tables(void *owner)
@@ -189,9 +192,21 @@ static void renew_control(struct server *s, struct buf *says)
 		buf_printf(says, "%s/control: %s\n", s->conf->spool, strerror(errno));
 }
 
+/* The zone stays where its file cannot be read any more, as one in the place of that of the start cannot from the sandbox: the
+ * library would take universal time. */
+static void renew_time_zone(void)
+{
+	int fd = open("/etc/localtime", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	close(fd);
+	tzset();
+}
+
 bool server_reload(struct server *s, struct buf *says)
 {
 	log_reopen();
+	renew_time_zone();
 	if (s->ending.state != ENDING_NONE)
 		return refuse_reload(says);
 	sd_notify(0, "RELOADING=1");

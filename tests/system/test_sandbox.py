@@ -9,13 +9,16 @@ import platform
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import time
 
 import pytest
 
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 from lab.orders import order, with_orders
+from lab.received import split
 from lab.relay import REPOSITORY, binary
 from lab.sink import Rule
 
@@ -303,6 +306,46 @@ def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_p
     assert "resolv.conf cannot be read" in relay.wait_event("dns")["reason"]
     relay.send()
     sink.wait_messages(1)
+
+
+def _zone(hours):
+    """Return a time zone so far ahead of universal time, all year: RFC 8536, version 1."""
+    return b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lBB", 3600 * hours, 0, 0) + b"LAB\0"
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
+def test_the_time_zone_is_that_of_the_last_reload(lab, tmp_path, monkeypatch):
+    sink, etc = lab.sink(), tmp_path / "etc"
+    etc.mkdir()
+    for name in ("passwd", "group", "nsswitch.conf"):
+        shutil.copy(f"/etc/{name}", etc / name)
+    zone = etc / "localtime"
+    zone.write_bytes(_zone(3))
+    os.utime(zone, (1, 1))  # the library sees a change by the second
+    relay = lab.relay(Config(settings={"sandbox": "required"}).route_all_to(sink.port), start=False)
+    script = tmp_path / "with_etc"
+    script.write_text(f'#!/bin/sh\nunset TZ\nmount --bind {etc} /etc && exec "$@"\n')
+    script.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
+        relay.start()
+
+    def offset():
+        seen = len(sink.messages)
+        relay.send()
+        return split(sink.wait_messages(seen + 1)[-1].content)[0].split()[-1]
+
+    assert offset() == "+0300"
+    zone.write_bytes(_zone(5))
+    os.utime(zone, (2, 2))
+    assert relay.command("reload").returncode == 0
+    wait_until(lambda: offset() == "+0500", 30, "a second to be over, for which the offset is kept")
+    (etc / "new").write_bytes(_zone(7))
+    (etc / "new").rename(zone)
+    assert relay.command("reload").returncode == 0
+    time.sleep(1)
+    assert offset() == "+0500"  # it is another file, which the sandbox does not reach
 
 
 def _installed(lab, tmp_path, monkeypatch, **settings):
