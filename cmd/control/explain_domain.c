@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/explain_domain.h"
 
-#include "base/date.h"
-#include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 
 #include <inttypes.h>
@@ -115,23 +114,31 @@ struct told {
 	const char *name, *says, *again, *relief;
 };
 
+/* As of a message of them, asked about by its id. */
+static const char *constraint_of(const struct verdict *last)
+{
+	if (explain_print_of_flow(last) || explain_print_of_suspension(last))
+		return "suspended";
+	return last && last->class == VERDICT_IN_DOUBT ? "in_doubt" : "deferred";
+}
+
 static struct told told_of(const struct reason *of)
 {
 	static const struct told hold = {"hold", "on hold", NULL, "sluice queue release"};
 	static const struct told scheduled = {"scheduled",
 					      "not to be sent yet, as the sender wants", "sent",
 					      "that time; sluice queue release ID"};
-	static const struct told incoming = {
-		"incoming", "incoming, for the scheduler has all the messages it may have", NULL,
+	static const struct told credit = {
+		"credit", "incoming, for the scheduler has all the messages it may have", NULL,
 		"messages that are done; message_active_limit"};
 	if (of->queue == SPOOL_HOLD)
 		return hold;
 	if (of->queue == SPOOL_INCOMING)
-		return incoming;
+		return credit;
 	if (of->scheduled)
 		return scheduled;
 	return (struct told){
-		.name = "deferred",
+		.name = constraint_of(of->last),
 		.says = "deferred",
 		.again = "tried again",
 		.relief = explain_print_of_flow(of->last)
@@ -162,20 +169,20 @@ static void put_sentence(struct buf *to, const struct reason *of, bool cut, int6
 static void put_object(struct buf *to, const struct explain_domain *r, const struct reason *of,
 		       const char *sentence)
 {
-	buf_puts(to, "{\"id\":null,\"site\":");
-	log_json_string(to, r->domain);
-	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":", told_of(of).name);
-	log_json_string(to, sentence);
-	buf_printf(to,
-		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64
-		   ",\"more\":%s,\"until\":%.3f,\"last\":",
-		   of->messages, of->recipients, r->cut ? "true" : "false",
-		   (double)(of->due_ms + date_ahead_ms()) / 1000);
-	if (of->last)
-		log_json_string(to, of->last->text);
-	else
-		buf_puts(to, "null");
-	buf_puts(to, "}\n");
+	const struct told told = told_of(of);
+	buf_puts(to, "{");
+	json_put_text(to, "id", NULL);
+	json_put_text(to, "site", r->domain);
+	json_put_text(to, "transport", NULL);
+	json_put_text(to, "constraint", told.name);
+	json_put_text(to, "says", sentence);
+	json_put_text(to, "relief", told.relief);
+	json_put_number(to, "messages", of->messages);
+	json_put_number(to, "recipients", of->recipients);
+	json_put_flag(to, "more", r->cut);
+	json_put_time(to, "until", told.again ? of->due_ms : 0);
+	json_put_text(to, "last", of->last ? of->last->text : NULL);
+	json_put_line(to);
 }
 
 void explain_domain_print(struct buf *to, struct explain_domain *r, bool json, int64_t now_ms)
@@ -200,8 +207,14 @@ void explain_domain_nothing(struct buf *to, const char *domain, bool json)
 		buf_printf(to, "%s: no mail waits for it, and none is on its way there\n", domain);
 		return;
 	}
-	buf_puts(to, "{\"id\":null,\"site\":");
-	log_json_string(to, domain);
-	buf_puts(to,
-		 ",\"constraint\":\"idle\",\"says\":\"no mail waits for it\",\"recipients\":0}\n");
+	buf_puts(to, "{");
+	json_put_text(to, "id", NULL);
+	json_put_text(to, "site", domain);
+	json_put_text(to, "transport", NULL);
+	json_put_text(to, "constraint", "idle");
+	json_put_text(to, "says", "no mail waits for it");
+	json_put_text(to, "relief", "mail for it");
+	json_put_text(to, "until", NULL);
+	json_put_number(to, "recipients", 0);
+	json_put_line(to);
 }

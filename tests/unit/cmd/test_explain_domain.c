@@ -2,6 +2,7 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "cmd/control/explain_domain.c"
+#include "cmd/text/json_put.c"
 #include "cmd/text/moment.c"
 
 static const int64_t now_ms = INT64_C(1700000000000);
@@ -126,12 +127,51 @@ static void mail_for_a_domain_is_counted_part_by_part(void **state)
 	explain_domain_free(&d);
 }
 
+/* What one object says of a message of this queue, which was told that. */
+static void tell_one(enum spool_queue queue, struct verdict *last)
+{
+	struct explain_domain *d = explain_domain_new("dest.test");
+	struct spool_row row = {.queue = queue, .envelope = mail(1, "b@dest.test", last)};
+	explain_domain_add(d, &(struct spool_command){.nrow = 1, .row = &row});
+	buf_clear(&said);
+	explain_domain_print(&said, d, true, now_ms);
+	envelope_free(&row.envelope);
+	explain_domain_free(&d);
+}
+
+/* As sluice(8) has it, and as of a message by its id: mail on hold had a time at which nothing would happen. */
+static void an_object_says_what_lets_mail_go_and_when_if_it_goes_by_itself(void **state)
+{
+	(void)state;
+	tell_one(SPOOL_HOLD, NULL);
+	has("\"constraint\":\"hold\"");
+	has("\"relief\":\"sluice queue release\"");
+	has("\"until\":null");
+	tell_one(SPOOL_INCOMING, NULL);
+	has("\"constraint\":\"credit\"");
+	has("\"until\":null");
+	tell_one(SPOOL_DEFERRED, refused());
+	has("\"constraint\":\"deferred\"");
+	has("\"relief\":\"that time, the destination when it lives again, sluice queue flush\"");
+	has("\"until\":1700003600.000");
+	tell_one(SPOOL_DEFERRED, by_operator());
+	has("\"constraint\":\"suspended\"");
+	has("\"relief\":\"sluice dest resume\"");
+	tell_one(SPOOL_DEFERRED, verdict_at(VERDICT_IN_DOUBT, 0, "4.4.2", "mx", "?", now_ms));
+	has("\"constraint\":\"in_doubt\"");
+	buf_clear(&said);
+	explain_domain_nothing(&said, "dest.test", true);
+	has("\"relief\":\"mail for it\",\"until\":null,\"recipients\":0}\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(mail_for_later_is_told_from_mail_that_was_put_off,
 					  teardown),
 		cmocka_unit_test_teardown(mail_for_a_domain_is_counted_part_by_part, teardown),
+		cmocka_unit_test_teardown(
+			an_object_says_what_lets_mail_go_and_when_if_it_goes_by_itself, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
