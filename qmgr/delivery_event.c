@@ -89,7 +89,7 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	buf_printf(to, "\"final\":%s,\"tried\":%s,\"tries\":%u,", final ? "true" : "false",
 		   d->tried ? "true" : "false", (unsigned)d->recipient->tries);
 	buf_printf(to, "\"size\":%" PRIu64 ",", e->size);
-	put_time(to, "arrived", e->arrived_ms);
+	put_time(to, "arrived", e->arrived_ms + date_ahead_ms());
 	put_delays(to, d);
 	buf_puts(to, "}\n");
 }

@@ -408,7 +408,7 @@ static void json_verdict(struct buf *to, const struct verdict *v)
 		return;
 	}
 	buf_puts(to, "\"last_failure\":{");
-	json_put_seconds(to, "when", v->when_ms);
+	json_put_time(to, "when", v->when_ms);
 	json_put_number(to, "code", v->code);
 	json_put_text(to, "dsn", v->dsn);
 	json_put_text(to, "host", v->host);

@@ -172,7 +172,7 @@ static void put_wishes_json(struct buf *to, const struct envelope *e)
 		json_put_time(to, "by", e->by_ms);
 	}
 	if (e->not_before_ms > 0)
-		json_put_seconds(to, "not_before", e->not_before_ms);
+		json_put_time(to, "not_before", e->not_before_ms);
 }
 
 void queue_print_json(struct buf *to, const struct spool_row *row)

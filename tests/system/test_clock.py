@@ -67,11 +67,11 @@ def test_a_restart_goes_on_where_the_clock_was(late):
     tried_again(late)
 
 
-def _apart(lab, days, *rules):
+def _apart(lab, days, *rules, extra=""):
     """Return a relay whose queue goes on by a clock that is so many days ahead of the system's, which was set; and its next hop."""
     sink = lab.sink(*rules)
     queue = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms", "maximal_queue_lifetime": "1h"}
-    relay = lab.relay(Config(queue=queue).hurried().route_all_to(sink.port), start=False)
+    relay = lab.relay(Config(queue=queue, extra=extra).hurried().route_all_to(sink.port), start=False)
     os.makedirs(relay.spool)
     wall, up = (time.clock_gettime(clock) * 1000 for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME))
     with open(os.path.join(relay.spool, "clock"), "w", encoding="utf-8") as stream:
@@ -116,6 +116,34 @@ def test_commands_show_the_systems_dates(lab, days):
     row = json.loads(relay.command("queue", "list", "--json").stdout.splitlines()[0])
     times = [row["arrived"], row["due"]] + [datetime.datetime.strptime(date, "%Y-%m-%d %H:%M:%S %z").timestamp() for date in dates]
     assert len(times) >= 3 and all(abs(moment - time.time()) < DAY for moment in times), (times, shown)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_objects_of_commands_have_the_systems_dates(lab, days):
+    """The text of both had them already: a failure of today was ten days old, and mail for later was to go ten days ago."""
+    relay, sink = _apart(lab, days)
+    sink.close()
+    relay.send()
+    relay.wait_event("host", state="out")
+    site, *_ = (json.loads(line) for line in relay.command("dest", "list", "--json").stdout.splitlines())
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["later@dest.test"], mail_params=" HOLDFOR=3600")
+    (later,) = (json.loads(line) for line in relay.command("queue", "list", "--to", "later@dest.test", "--json").stdout.splitlines())
+    assert later["not_before"] == later["due"]
+    assert all(abs(moment - time.time()) < DAY for moment in (site["last_failure"]["when"], later["not_before"])), (site, later)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_events_have_the_systems_dates(lab, tmp_path, days):
+    """They said that mail had come ten days before, or after, it was tried."""
+    path = tmp_path / "events.json"
+    relay, _ = _apart(lab, days, extra=f'events {{ to = "{path}"  delay = 20ms }}\n')
+    relay.send()
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"), what="the event")
+    event = json.loads(path.read_text().splitlines()[0])
+    for key in ("time", "arrived"):
+        assert abs(datetime.datetime.fromisoformat(event[key].replace("Z", "+00:00")).timestamp() - time.time()) < DAY, event
 
 
 def _stapled(relay):
