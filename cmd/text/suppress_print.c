@@ -46,8 +46,7 @@ void suppress_print_json(struct buf *to, const struct suppress_command *c)
 		json_put_text(to, "host", row->host);
 		json_put_time(to, "since", row->since_ms);
 		json_put_time(to, "last", row->last_ms);
-		if (row->until_ms > 0)
-			json_put_time(to, "until", row->until_ms);
+		json_put_time(to, "until", row->until_ms);
 		json_put_line(to);
 	}
 }

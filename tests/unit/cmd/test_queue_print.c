@@ -66,6 +66,33 @@ static void json_is_one_object_a_line(void **state)
 	envelope_free(&row.envelope);
 }
 
+static void expect_part(const struct buf *text, const char *part)
+{
+	if (!strstr(buf_cstr((struct buf *)text), part))
+		print_error("no %s in: %s\n", part, buf_cstr((struct buf *)text));
+	assert_non_null(strstr(buf_cstr((struct buf *)text), part));
+}
+
+/* A member is there in each object, so that a reader need not ask for it first. */
+static void json_has_null_for_what_is_not_known(void **state)
+{
+	(void)state;
+	struct envelope *e = envelope_new();
+	struct spool_row row = {.queue = SPOOL_DEFERRED, .envelope = e};
+	struct buf to = {0};
+	e->id = ident_new();
+	e->sender = mem_strdup("");
+	envelope_add(e, "you@there.test");
+	struct verdict *v = verdict_at(VERDICT_DEFERRED, 0, "4.4.1", NULL, "no host answers", 9000);
+	envelope_add_history(e, &(struct history){.round = 1, .nrcpt = 1, .verdict = v});
+	verdict_unref(v);
+	queue_print_json(&to, &row);
+	expect_part(&to, "\"user\":null,\"client\":null,");
+	expect_part(&to, "\"status\":\"deferred\",\"code\":null,\"dsn\":\"4.4.1\",\"host\":null,");
+	buf_fini(&to);
+	envelope_free(&row.envelope);
+}
+
 static void sizes_and_times_have_a_unit(void **state)
 {
 	(void)state;
@@ -96,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_is_one_line_with_its_latest_reason),
 		cmocka_unit_test(json_is_one_object_a_line),
+		cmocka_unit_test(json_has_null_for_what_is_not_known),
 		cmocka_unit_test(sizes_and_times_have_a_unit),
 		cmocka_unit_test(the_summary_counts),
 	};
