@@ -331,13 +331,18 @@ static bool order_next(struct spool *s, struct spool_command *c)
 }
 
 /* Its envelope is read only where the sender's domain leaves it open, or a flow is asked for. */
-static bool is_wanted(const struct spool *s, const struct shape *shape, const struct stub *stub)
+static bool is_wanted(const struct spool *s, struct spool_command *c, const struct stub *stub)
 {
+	const struct shape *shape = c->shape;
 	enum shape_guess guess =
 		shape_guess_sender(shape, domains_name(&s->domains, domains_sender(stub)));
 	if (guess == SHAPE_NO || (guess == SHAPE_YES && shape->nflow == 0))
 		return guess == SHAPE_YES;
 	struct envelope *e = fetch_envelope(stub);
+	if (!e) {
+		c->unread++;
+		c->error = errno;
+	}
 	bool wanted = e && shape_wants_flow(shape, envelope_flow(e)) &&
 		      (guess == SHAPE_YES || shape_wants_sender(shape, e->sender));
 	envelope_free(&e);
@@ -354,15 +359,16 @@ static void add_to_shape(struct shape *shape, const struct spool *s, bool by_nam
 		shape_add(shape, domain, age_ms, n);
 }
 
-static void count_message(struct spool *s, struct shape *shape, const struct stub *stub,
+static void count_message(struct spool *s, struct spool_command *c, const struct stub *stub,
 			  bool by_name, int64_t now_ms)
 {
 	/* Ids rise with time, and are made when the message comes. */
 	int64_t age_ms = now_ms - ident_time_ms(stub->id);
 	struct domain_count one, *of = &one;
+	struct shape *shape = c->shape;
 	if (age_ms < 0)
 		age_ms = 0;
-	if (!is_wanted(s, shape, stub))
+	if (!is_wanted(s, c, stub))
 		return;
 	if (shape->senders) {
 		add_to_shape(shape, s, by_name, domains_sender(stub), age_ms, 1);
@@ -389,7 +395,7 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 		n++;
 		c->after = stub->id;
 		if (shape->queues & 1u << stub_queue(stub))
-			count_message(s, shape, stub, by_name, now_ms);
+			count_message(s, c, stub, by_name, now_ms);
 	}
 	if (!by_name)
 		shape_end(shape, &s->domains);

@@ -263,7 +263,7 @@ struct spool_command {
 	bool uncopied; /* the copy is away: whoever adopts this queue before it is back knows nothing of this */
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
-	int unread; /* answer of LIST: so many others are there, whose envelopes can't be had, */
+	int unread; /* of LIST, SHAPE: so many others are there, whose envelopes can't be had, */
 	int error;  /* and why, an errno, of the last. SHOW: likewise; 0: it is not there */
 	struct shape *shape;   /* SHAPE: what is asked for, and the answer */
 	struct sample *sample; /* SAMPLE: likewise */

@@ -4,6 +4,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/maildrop/maildrop_count.h"
 #include "cmd/text/shape_args.h"
 #include "cmd/text/shape_print.h"
@@ -26,6 +27,8 @@ struct shape_job {
 	struct spool_command *answer; /* NULL: the spool, or the maildrop, has it */
 	uint64_t after;		      /* the last message that was counted */
 	bool complete;		      /* all that was asked for is counted */
+	bool no_maildrop;	      /* what is in there is not */
+	struct queue_unread unread;   /* whose they are can't be said */
 	struct shape_view view;
 	size_t next; /* row */
 	int shown;   /* lines below the heading */
@@ -80,8 +83,9 @@ static void go_on(struct shape_job *j)
 		return;
 	}
 	struct request *r = j->request;
+	bool whole = order_job_has_read(r, &j->unread) && !j->no_maildrop;
 	job_free(j);
-	control_finish(r, STATUS_DONE);
+	control_finish(r, whole ? STATUS_DONE : STATUS_REFUSED);
 }
 
 static void resume_job(struct request *r)
@@ -128,6 +132,7 @@ void shape_job_answer(struct spool_command *c)
 	}
 	j->after = c->after;
 	j->complete = !c->more;
+	queue_unread_add(&j->unread, c);
 	bool draws = j->complete || (j->args.redraw && j->args.batch > 0);
 	shape_view_init(&j->view, c->shape, j->args.minutes, j->args.width, j->args.color);
 	if (draws)
@@ -151,6 +156,7 @@ static void ask_spool(struct shape_job *j, struct shape *shape)
 
 static void complain_of_maildrop(struct shape_job *j, int error)
 {
+	j->no_maildrop = true;
 	control_complain(j->request, "sluice: the maildrop cannot be read: %s\n", strerror(error));
 }
 

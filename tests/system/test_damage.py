@@ -346,7 +346,8 @@ def test_what_can_not_be_read_is_told_apart_from_what_is_gone(case):
     assert "1 other message in the queue cannot be read: it is damaged" in complaint
     assert len(_refused(case, "queue", "list", "--json")[0].splitlines()) == 6
     assert case.relay.command("user", "suspend", "bob").returncode == 0
-    for words in (("explain", "dest.test"), ("user", "show", "bob")):
+    shape = ("shape", "--flow", "sender.test", "incoming", "active", "deferred", "hold")
+    for words in (("explain", "dest.test"), ("user", "show", "bob"), shape):
         said, complaint = _refused(case, *words)
         assert said and "1 other message in the queue cannot be read: it is damaged" in complaint, words
     said, complaint = _refused(case, "queue", "show", case.large.name)

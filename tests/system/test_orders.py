@@ -180,6 +180,10 @@ def test_the_shape_of_the_maildrop(relay):
         left.write("sluice maildrop 1 0 0\nfrom a@b\nto c@d\n\n")
     lines = relay.command("shape", "--json", "maildrop").stdout.splitlines()
     assert [json.loads(line)["total"] for line in lines] == [0]
+    os.rename(folder, f"{folder}-away")
+    done = relay.command("shape", "maildrop")
+    assert done.returncode == REFUSED and "the maildrop cannot be read: No such file or directory" in done.stderr
+    os.rename(f"{folder}-away", folder)
 
 
 @pytest.mark.parametrize(
