@@ -150,14 +150,22 @@ static const struct conf_source *find_source(const struct tls_probe_host *h)
 	return NULL;
 }
 
+/* A host that knows no EHLO may know HELO, which offers nothing: RFC 5321 3.2. */
+static int say_hello(struct talk *t, const struct tls_probe_host *h, const char *own)
+{
+	if (h->by->protocol == TRANSPORT_PROTOCOL_LMTP)
+		return talk_say(t, "LHLO %s", own);
+	int code = talk_say(t, "EHLO %s", own);
+	return code / 100 == 5 ? talk_say(t, "HELO %s", own) : code;
+}
+
 static void talk_smtp(struct tls_probe *p, struct talk *t, const struct conf *conf,
 		      const struct tls_authorities *a, const struct tls_probe_host *h)
 {
 	const char *own = conf_hello(conf, h->by, find_source(h));
-	bool lmtp = h->by->protocol == TRANSPORT_PROTOCOL_LMTP;
 	if (talk_read(t) != 220)
 		note_failure(p, "greeting", t);
-	else if (talk_say(t, "%s %s", lmtp ? "LHLO" : "EHLO", own) / 100 != 2)
+	else if (say_hello(t, h, own) / 100 != 2)
 		note_failure(p, "EHLO", t);
 	else if ((p->offered = talk_offers(t, "STARTTLS")) && talk_say(t, "STARTTLS") != 220)
 		note_failure(p, "STARTTLS", t);

@@ -365,6 +365,18 @@ def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates,
     assert relay.command("tls").returncode == 2
 
 
+@pytest.mark.parametrize(("demand", "status", "says"), [("opportunistic", 0, "sent in clear: STARTTLS is not offered"),
+                                                        ("required", 1, "deferred, 4.7.4: STARTTLS is not offered")])
+def test_sluice_tls_greets_a_host_that_knows_no_ehlo_as_mail_does(lab, demand, status, says):
+    """It said of each that it cannot be talked to, while mail went there."""
+    sink = lab.sink(Rule("ehlo", "502 5.5.1 what is that?"))
+    relay = lab.relay(Config(transports={"smtp": {"tls": demand}}).route_all_to(sink.port))
+    ended, (host,) = _told(relay, "dest.test")
+    assert (ended, host["says"], host["starttls"]) == (status, says, False)
+    relay.send()
+    assert relay.wait_event("sent" if status == 0 else "deferred")["dsn"] == ("2.0.0" if status == 0 else "4.7.4")
+
+
 @pytest.mark.parametrize("of", ["transport", "source"])
 def test_sluice_tls_connects_from_where_mail_does(lab, certificates, of):
     """The host wants nothing from another address: the command said that mail would be deferred."""
