@@ -51,8 +51,9 @@ void flow_print_figures(struct buf *to, const struct flow_row *row, int64_t send
 	if (row->oldest_ms)
 		buf_printf(to, " oldest=%s", queue_time_span(now_ms - row->oldest_ms, span));
 	if (row->until_ms) {
-		buf_puts(to, " until=");
-		moment_put(to, row->until_ms, true);
+		buf_puts(to, " until=\"");
+		moment_put(to, row->until_ms, false);
+		buf_puts(to, "\"");
 	}
 }
 

@@ -242,6 +242,14 @@ def test_a_flow_is_one_in_all_its_spellings(lab, suspended, resumed):
     relay.wait_event("sent", id=message)
 
 
+def test_until_when_a_flow_is_suspended_is_local_time(lab):
+    """As all times that commands print for people; list had UTC, and show the local time beside it."""
+    relay = lab.relay()
+    assert relay.command("flow", "suspend", "red", "--for", "1h").returncode == 0
+    (row,) = relay.command("flow", "list").stdout.splitlines()
+    assert re.search(r' until="\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [-+]\d{4}"$', row), row
+
+
 def test_behind_two_dashes_is_a_name(lab):
     """As with every other command; two dashes were an option that there is not."""
     environment = os.environ | {"SLUICE_CONF": lab.relay().config_path}
