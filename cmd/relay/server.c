@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
@@ -352,18 +351,12 @@ static void warn_of_memory(const struct server *s)
 
 static void say_ready(const struct server *s)
 {
-	struct buf listeners;
-	buf_init(&listeners);
-	for (int i = 0; i < s->conf->nlistener; i++) {
-		const struct conf_list *address = &s->conf->listener[i].address;
-		for (int j = 0; j < address->n; j++)
-			buf_printf(&listeners, "%s%s", buf_len(&listeners) ? "," : "",
-				   address->item[j]);
-	}
+	struct buf listeners = {0};
+	server_listeners(s->conf, &listeners);
 	log_event(LOG_LEVEL_INFO, "ready", "version", SLUICE_VERSION, "listeners",
 		  buf_cstr(&listeners), NULL);
 	log_flush();
-	sd_notifyf(0, "READY=1\nSTATUS=listening on %s", buf_cstr(&listeners));
+	server_tell_manager(s->conf);
 	buf_fini(&listeners);
 }
 

@@ -15,6 +15,23 @@
 #include <time.h>
 #include <unistd.h>
 
+void server_listeners(const struct conf *c, struct buf *to)
+{
+	for (int i = 0; i < c->nlistener; i++) {
+		const struct conf_list *address = &c->listener[i].address;
+		for (int k = 0; k < address->n; k++)
+			buf_printf(to, "%s%s", buf_len(to) ? "," : "", address->item[k]);
+	}
+}
+
+void server_tell_manager(const struct conf *c)
+{
+	struct buf listeners = {0};
+	server_listeners(c, &listeners);
+	sd_notifyf(0, "READY=1\nSTATUS=listening on %s", buf_cstr(&listeners));
+	buf_fini(&listeners);
+}
+
 /* The text of a file has changed: the same settings go round with it. */
 void server_use_tables(void *owner)
 {
@@ -218,6 +235,6 @@ bool server_reload(struct server *s, struct buf *says)
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "reload", "result",
 		  done ? "done" : "kept the old settings", NULL);
 	log_flush();
-	sd_notify(0, "READY=1");
+	server_tell_manager(s->conf);
 	return done;
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+struct conf;
 struct server;
 
 bool server_reload(struct server *, struct buf *says);
@@ -22,5 +23,10 @@ bool server_reload(struct server *, struct buf *says);
 
 void server_use_tables(void *server);	    /* for table_watch.h */
 void server_use_certificates(void *server); /* for certificate_watch.h */
+
+void server_listeners(const struct conf *, struct buf *to);
+/* Their addresses, with commas between. */
+void server_tell_manager(const struct conf *);
+/* Who has started the relay hears that it is ready, and where it listens now. */
 
 #endif

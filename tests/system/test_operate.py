@@ -112,6 +112,14 @@ def test_systemd_is_told_of_each_step(lab):
         assert relay.command("reload").returncode == 0
         until("RELOADING=1")
         until("READY=1")
+        (name,), former = relay.ports, relay.port
+        relay.ports[name] = free_port()
+        relay.config.listeners[name] = {"address": [f"{LOOPBACK}:{relay.port}"]}
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+        until("RELOADING=1")
+        until("READY=1")
+        assert f"listening on {LOOPBACK}:{relay.port}" in told[-1] and f":{former}" not in told[-1]
         assert relay.command("restart").returncode == 0
         until("restarting")
         until("READY=1")
