@@ -104,15 +104,18 @@ static void ask_queue(struct tracing *t, int n, char **more)
 /* A message in the queue may be older than the oldest log. */
 static void find_in_queue(struct tracing *t)
 {
-	char from[] = "--from", to[] = "--to", id[IDENT_TEXT], *word = id;
+	char login[] = "--login", from[] = "--from", to[] = "--to", id[IDENT_TEXT], *word = id;
 	if (t->find.messages) {
 		ident_text(t->find.messages->number, id);
 		ask_queue(t, 1, &word);
-	} else if (strchr(t->wanted, '@')) {
-		ask_queue(t, 2, (char *[]){from, t->wanted});
-		if (t->asked)
-			ask_queue(t, 2, (char *[]){to, t->wanted});
+		return;
 	}
+	const bool may_be_address = strchr(t->wanted, '@');
+	ask_queue(t, 2, (char *[]){login, t->wanted});
+	if (t->asked && may_be_address)
+		ask_queue(t, 2, (char *[]){from, t->wanted});
+	if (t->asked && may_be_address)
+		ask_queue(t, 2, (char *[]){to, t->wanted});
 }
 
 static const char *line_start(bool json)

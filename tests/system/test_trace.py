@@ -304,3 +304,20 @@ def test_a_login_that_a_message_came_of_is_told_once(lab):
     story, _, loose = said.partition("no message came of these:\n")
     assert story.count("login ann by PLAIN: ok") == 1 and loose.count("login ann by PLAIN: ok") == 1
     assert ":28:55" in loose
+
+
+@pytest.mark.parametrize("login", ["ann", "ann@writer.test"])
+def test_mail_of_a_login_that_the_log_has_no_more_is_found_in_the_queue(lab, login):
+    """It was said to be neither in the log nor in the queue, where nobody had looked."""
+    relay = _relay(lab, "text", Rule("rcpt", "451 4.2.0 not now"), login=login)
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {sasl.plain(login, 'secret')}", 235)
+        client.send_mail("other@writer.test", ["later@to.test"])
+    identity = relay.wait_event("deferred")["id"]
+    wait_until(lambda: relay.command("queue", "list", "--queue", "deferred", "--login", login).stdout.startswith(identity), what="it to wait")
+    os.truncate(relay.log_path, 0)
+    for words in ((login,), (login.upper(), "--json")):
+        done = relay.command("trace", *words)
+        assert done.returncode == 0 and identity in done.stdout and "later@to.test" in done.stdout, done
+    assert relay.command("trace", "nobody").returncode == 1
