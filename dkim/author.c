@@ -23,24 +23,45 @@ static bool read_from(const struct draft *d, struct address_list *to, struct buf
 	return ok;
 }
 
+/* Is the login held to what sender_logins says? */
+static bool is_held(const struct passage *p)
+{
+	const struct conf *c = p->conf;
+	return p->login && c->sender_logins.n > 0 && c->sender_mismatch != MISMATCH_ALLOW;
+}
+
 /* May this login send as that address? As of senders in the envelope. */
 static bool may_send_as(const struct passage *p, const char *address)
 {
-	const struct conf *c = p->conf;
-	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
+	if (!is_held(p))
 		return true;
 	/* The table may be a server that knows: it was asked of the sender. */
 	if (p->own && strcmp(p->own, address) == 0)
 		return true;
-	return users_may_send(c, p->login, address);
+	return users_may_send(p->conf, p->login, address);
 }
 
 struct authors {
 	const struct passage *passage;
 	char domain[NAME_KEY_DOMAIN];
+	char own[NAME_KEY_DOMAIN]; /* dkim_also; "": none */
 	bool several, ours;
+	bool feigned; /* our own signature would vouch for somebody who the login may not be */
 	const char *denied;
 };
+
+static bool lies_within(const char *domain, const char *of)
+{
+	size_t len = strlen(domain), most = strlen(of);
+	return most > 0 && len >= most && strcmp(domain + len - most, of) == 0 &&
+	       (len == most || domain[len - most - 1] == '.');
+}
+
+/* To receivers a signature of the one is one of the other: RFC 7489 3.1.1. */
+static bool is_akin(const char *domain, const char *other)
+{
+	return lies_within(domain, other) || lies_within(other, domain);
+}
 
 static bool has_keys(const struct conf *c, const char *domain)
 {
@@ -63,8 +84,17 @@ static void look_at(struct authors *a, const struct mailaddr *address, const cha
 	if (strcmp(a->domain, domain) != 0)
 		a->ours = has_keys(a->passage->conf, domain) || a->ours;
 	snprintf(a->domain, sizeof a->domain, "%s", domain);
-	if (!may_send_as(a->passage, address->text))
-		a->denied = text;
+	if (may_send_as(a->passage, address->text))
+		return;
+	a->denied = text;
+	a->feigned = a->feigned || is_akin(domain, a->own);
+}
+
+/* Text that is no address here may be one to others. */
+static void distrust_author(struct authors *a, const char *text)
+{
+	a->several = true;
+	a->feigned = a->feigned || (strchr(text, '@') && is_held(a->passage));
 }
 
 /* False: no domain in From is ours, or why. */
@@ -82,8 +112,9 @@ static bool find_author(struct authors *a, struct buf *why)
 		    address.text[address.at])
 			look_at(a, &address, from.item[i]);
 		else
-			a->several = true;
-	if (!a->ours)
+			distrust_author(a, from.item[i]);
+	a->feigned = a->feigned || ((!read || from.n > AUTHORS_MAX) && is_held(p));
+	if (!a->ours && !(a->feigned && *a->own))
 		buf_clear(why);
 	else if (!read)
 		buf_puts(why, ": From cannot be read");
@@ -116,24 +147,25 @@ static void add_domain(struct signers *s, const struct conf *c, const char *doma
 	dkim_rows_fini(&rows);
 }
 
-/* Of whoever may relay, whoever its author is: it says who has sent it on. */
-static void add_own(struct signers *s, const struct passage *p, const char *author)
+/* Of whoever may relay, whoever its author is: it says who has sent it on. Where its author is one of ours, it says more. */
+static void add_own(struct signers *s, const struct authors *a, bool author_signs)
 {
-	char own[NAME_KEY_DOMAIN];
-	if (!*p->conf->dkim_also || p->stranger || p->draft.broken)
+	const struct passage *p = a->passage;
+	if (!*a->own || a->feigned || p->stranger || p->draft.broken)
 		return;
-	name_key_domain(p->conf->dkim_also, own);
-	if (strcmp(own, author) != 0)
-		add_domain(s, p->conf, own);
+	if (!author_signs || strcmp(a->own, a->domain) != 0)
+		add_domain(s, p->conf, a->own);
 }
 
 void author_signers(const struct passage *p, struct signers *s, struct buf *why)
 {
 	struct authors a = {.passage = p};
+	if (*p->conf->dkim_also)
+		name_key_domain(p->conf->dkim_also, a.own);
 	bool signs = find_author(&a, why);
 	if (signs)
 		add_domain(s, p->conf, a.domain);
-	add_own(s, p, signs ? a.domain : "");
+	add_own(s, &a, signs);
 }
 
 bool signers_load(struct signers *s, struct buf *why)

@@ -384,6 +384,36 @@ def test_a_login_signs_only_as_what_it_may_send(lab, small, tmp_path):
     assert relay.wait_event("dkim")["reason"] == "the login anna may not send as other@own.test"
 
 
+def test_our_own_domain_vouches_for_nobody_who_a_login_may_not_be(lab, small, tmp_path):
+    """Its signature beside the author's was there alone where that one was refused: to receivers it is the author's then."""
+    config, sink, keys = small
+    users, table = tmp_path / "users", tmp_path / "sender_logins"
+    table.write_text("me@esp.test anna\nme@own.test anna\n")
+    certificate, key = lab.certificates.host("relay.test")
+    config.listeners["smtp"] = {"certificate": certificate, "key": key, "auth": True, "tls": "optional"}
+    config.auth = {"file": str(users), "mechanisms": ["PLAIN"], "require_tls": False}
+    config.settings |= {"sender_logins": [str(table)], "dkim_also": "esp.test",
+                        "dkim_keys": [table_of_keys(tmp_path, "keys", {"esp.test": f"r {keys.file['r']}"})]}
+    users.write_text("")
+    users.chmod(0o600)
+    relay = lab.relay(config)
+    assert relay.command("passwd", "-f", str(users), "anna", stdin="secret\n").returncode == 0
+    relay.command("reload")
+    plain = base64.b64encode(b"\0anna\0secret").decode()
+    wanted = {"me@esp.test": ["esp.test"], "me@own.test": ["own.test", "esp.test"], "boss@own.test": ["esp.test"], "you@else.test": ["esp.test"],
+              "boss@esp.test": [], "boss@sub.esp.test": [], "you@else.test, boss@esp.test": [], "a..b@esp.test": [], "<boss@esp.test": []}
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {plain}")
+        for number, author in enumerate(wanted):
+            client.send_mail("me@own.test", [f"case{number}@dest.test"], message(author))
+    relay.send(recipients=["network@dest.test"], content=message("boss@esp.test"))
+    got = {one.recipients[0]: one.content for one in sink.wait_messages(len(wanted) + 1)}
+    assert {author: [one["d"] for one in signatures_of(got[f"case{number}@dest.test"])] for number, author in enumerate(wanted)} == wanted
+    assert [one["d"] for one in signatures_of(got["network@dest.test"])] == ["esp.test"]
+    assert any("may not send as boss@sub.esp.test" in event["reason"] for event in relay.events("dkim"))
+
+
 def test_large_mail_is_signed_and_its_file_is_whole(lab, small):
     config, sink, keys = small
     relay = lab.relay(config)
