@@ -33,12 +33,21 @@ static const char *relays_of_name(const char *name, const char *domain)
 	return is ? by + strlen(" by ") : name;
 }
 
+/* By a route that leads to the default transport mail goes by those of flows, too. */
+static bool may_carry(const struct conf *c, const struct route *route, const char *transport)
+{
+	bool carries = strcmp(route->by->title, transport) == 0;
+	for (int i = 0; route->by == &c->transport[0] && i < c->nflow && !carries; i++)
+		carries = c->flow[i].by && strcmp(c->flow[i].by->title, transport) == 0;
+	return carries;
+}
+
 /* Does the configuration send the domain's mail there? The site has the name of the relays then. */
 static bool site_is_routed_to(const struct route *route, const struct site *s, const char *domain)
 {
 	const char *at = relays_of_name(s->name, domain);
 	if (route->relay->n == 0 || !site_name_by_relays(s->key) ||
-	    strcmp(route->by->title, s->queue.transport->title) != 0)
+	    !may_carry(s->db->sched->conf, route, s->queue.transport->title))
 		return false;
 	for (int i = 0; i < route->relay->n; i++) {
 		size_t len = strlen(route->relay->item[i]);

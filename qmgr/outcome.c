@@ -11,6 +11,7 @@
 #include "qmgr/delivery_event.h"
 #include "qmgr/qmgr_thread.h"
 #include "qmgr/route/route.h"
+#include "qmgr/sched/flow.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -209,7 +210,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 /* After a restart nobody remembers which transport it was: the one that has such mail now. */
 static enum report_kind kind_of_sent(const struct message *m, const char *address)
 {
-	const struct route *way = route_find(m->qmgr->routes, m->work.envelope->sender, address);
+	const struct route *way = route_find_of_flow(m->qmgr->routes, m->work.flow->settings,
+						     m->work.envelope->sender, address);
 	bool lmtp = way->by && way->by->protocol == TRANSPORT_PROTOCOL_LMTP;
 	return lmtp ? REPORT_DELIVERED : REPORT_RELAYED;
 }

@@ -23,7 +23,6 @@ struct qmgr {
 	struct scheduler sched;
 	struct destdb db;
 	struct route_table *routes;
-	struct route flow_route; /* the one that was found last, by the transport of a flow */
 
 	/* hash tables (uthash) */
 	struct message *messages; /* by id */

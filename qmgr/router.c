@@ -20,19 +20,10 @@
 
 enum { BRISK_MS = 1000, LAGGING_SCALE = 20 };
 
-/* Where it names no transport but the default one, that of the flow carries it, whatever a provider wants. */
 const struct route *router_route(struct message *m, uint32_t recipient)
 {
-	struct qmgr *q = m->qmgr;
-	const struct conf_transport *by = m->work.flow->settings->by;
-	const struct route *found = route_find(q->routes, m->work.envelope->sender,
-					       m->work.envelope->rcpt[recipient].address);
-	if (!by || found->by != &q->sched.conf->transport[0])
-		return found;
-	q->flow_route = *found;
-	q->flow_route.by = by;
-	q->flow_route.named = true;
-	return &q->flow_route;
+	return route_find_of_flow(m->qmgr->routes, m->work.flow->settings, m->work.envelope->sender,
+				  m->work.envelope->rcpt[recipient].address);
 }
 
 struct job *router_job(struct message *m, const struct route *route)

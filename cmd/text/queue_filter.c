@@ -195,7 +195,7 @@ bool queue_filter_match(const struct queue_filter *f, struct queue_sites *sites,
 		const struct recipient *r = &e->rcpt[i];
 		if (!r->done && condition_met(f, QUEUE_BY_TO, r) &&
 		    condition_met(f, QUEUE_BY_DOMAIN, r) && condition_met(f, QUEUE_BY_REASON, r) &&
-		    (f->values[QUEUE_BY_SITE].n == 0 || queue_sites_lead(sites, e->sender, r)))
+		    (f->values[QUEUE_BY_SITE].n == 0 || queue_sites_lead(sites, e, r)))
 			return true;
 	}
 	return !asks_recipients;

@@ -18,6 +18,7 @@ struct domain {
 struct queue_sites {
 	const char *const *name;
 	int n;
+	const struct conf *conf;
 	struct route_table *routes;
 	struct domain *domain; /* next hops by MX that lead to one of the sites */
 	int ndomain;
@@ -28,6 +29,7 @@ struct queue_sites *queue_sites_new(const struct conf *conf, const char *const *
 	struct queue_sites *s = mem_zalloc(sizeof *s);
 	s->name = name;
 	s->n = n;
+	s->conf = conf;
 	s->routes = route_table_new(conf);
 	return s;
 }
@@ -117,9 +119,10 @@ static bool is_domain_known(const struct queue_sites *s, const struct route *rou
 	return false;
 }
 
-bool queue_sites_lead(struct queue_sites *s, const char *sender, const struct recipient *r)
+bool queue_sites_lead(struct queue_sites *s, const struct envelope *e, const struct recipient *r)
 {
-	const struct route *route = route_find(s->routes, sender, r->address);
+	const struct conf_flow *flow = conf_flow_find(s->conf, envelope_flow(e));
+	const struct route *route = route_find_of_flow(s->routes, flow, e->sender, r->address);
 	if (route->action != ROUTE_DELIVER)
 		return false;
 	char *site = nexthop_site_name(route, r->address);

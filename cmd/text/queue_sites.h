@@ -1,6 +1,6 @@
 /* queue_sites.h - does a recipient's mail go to a site that was named?
  *
- *	its route --> named by the configuration:  is it that name?
+ *	its route, by the transport of its flow --> named by the configuration:  is it that name?
  *	          --> by MX:  is its domain a next hop that leads there (qmgr says so), or
  *	                      was the last attempt at one of the hosts in the site's name?
  *
@@ -25,6 +25,6 @@ void queue_sites_free(struct queue_sites **);
 void queue_sites_learn(struct queue_sites *, const struct dest_command *);
 /* One of the names, as qmgr knows it. */
 
-bool queue_sites_lead(struct queue_sites *, const char *sender, const struct recipient *);
+bool queue_sites_lead(struct queue_sites *, const struct envelope *, const struct recipient *);
 
 #endif

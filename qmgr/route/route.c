@@ -36,8 +36,9 @@ struct route_table {
 	uint64_t lengths; /* of titles, a bit each: most keys are of none, and need no look */
 	bool by_address;  /* something besides "*" is asked of a recipient's */
 	struct parsed *parsed;
-	struct route rest;   /* where not even "*" is for this sender */
-	struct route merged; /* of a sender's row and "*" */
+	struct route rest;    /* where not even "*" is for this sender */
+	struct route merged;  /* of a sender's row and "*" */
+	struct route of_flow; /* one that was found, by the transport of a flow */
 };
 
 static const struct conf_list no_relay;
@@ -261,4 +262,16 @@ const struct route *route_find(struct route_table *t, const char *sender, const 
 			route = of_table(t, key[i]);
 	}
 	return route ? route : last_way(t, sender);
+}
+
+const struct route *route_find_of_flow(struct route_table *t, const struct conf_flow *flow,
+				       const char *sender, const char *address)
+{
+	const struct route *found = route_find(t, sender, address);
+	if (!flow->by || found->by != &t->conf->transport[0])
+		return found;
+	t->of_flow = *found;
+	t->of_flow.by = flow->by;
+	t->of_flow.named = true;
+	return &t->of_flow;
 }

@@ -52,4 +52,9 @@ void route_table_free(struct route_table **);
 const struct route *route_find(struct route_table *, const char *sender, const char *address);
 /* Both as an envelope keeps them: local part as given, domain in lower case. */
 
+const struct route *route_find_of_flow(struct route_table *, const struct conf_flow *,
+				       const char *sender, const char *address);
+/* Where it names no transport but the default one, that of the flow carries it, whatever a provider wants. The flow is
+ * of the table's configuration. */
+
 #endif

@@ -98,6 +98,25 @@ def test_a_flow_has_a_transport(lab):
     assert len(sink.messages) == 3
 
 
+def test_mail_of_a_flow_is_found_by_the_site_of_its_transport(lab):
+    """The site was looked for by the transport of the route, and what a filter chose by the names of dest list was nothing."""
+    sink, relay = _relay(lab, 'flow "bulk.test" { transport = "bulk" }', Rule("rcpt", reply="451 4.2.0 not now", pattern="^later@"),
+                         transports={"smtp": {}, "bulk": {"like": "smtp", "destination_by": "domain"}})
+    for sender in ("x@bulk.test", "x@other.test"):
+        relay.send(sender=sender, recipients=["later@dest.test"])
+    ids = {event["flow"]: event["id"] for event in relay.wait_events("deferred", count=2)}
+    relays = f"[127.0.0.1]:{sink.port}"
+
+    def chosen(site):
+        return [json.loads(line)["id"] for line in relay.command("queue", "list", "--json", "--site", site).stdout.splitlines()]
+
+    for name in (f"dest.test by {relays}", f"bulk dest.test by {relays}"):
+        assert chosen(name) == [ids["bulk.test"]]
+    assert chosen(relays) == chosen(f"smtp {relays}") == [ids["other.test"]]
+    listed = [tuple(line.split("\t")[:2]) for line in relay.command("dest", "list", "--tabs", "dest.test").stdout.splitlines()]
+    assert sorted(listed) == sorted([(f"dest.test by {relays}", "bulk"), (relays, "smtp")])
+
+
 def test_a_transport_that_is_none_is_said_with_its_line(lab):
     _, relay = _relay(lab, 'flow "bulk.test" { transport = "smtp" }')
     with open(relay.config_path, "a", encoding="utf-8") as stream:
