@@ -157,9 +157,9 @@
 	P(duration, future_release_limit, "30d", 0, DAYS(365), RELOAD, "",                         \
 	  "How far ahead clients that may relay or log in can have a message sent, by FUTURERELEASE (HOLDFOR and HOLDUNTIL); 501 5.5.4 beyond it. Below 1s it is not offered.") \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
-	  "Connections at once from one client address; 421 4.7.0 beyond it. Each node of a cluster counts its own. 0: no limit.") \
+	  "Connections at once from one client, an IPv4 address or a /64 of IPv6; 421 4.7.0 beyond it. All of 127.0.0.0/8 is one. Each node of a cluster counts its own. 0: no limit.") \
 	P(rate, client_rate_limit, "", 0, 0, RELOAD, "",                                           \
-	  "Connections in a time from one client address, to all nodes of a cluster together; 421 4.7.0 beyond it.") \
+	  "Connections in a time from one client, counted likewise, to all nodes of a cluster together; 421 4.7.0 beyond it.") \
 	P(number, connection_limit, "10000", 0, 1000000, RELOAD, "",                               \
 	  "Connections at once on this listener; 421 4.3.2 beyond it. 0: no limit.")               \
 	P(number, error_limit, "20", 0, 10000, RELOAD, "",                                         \
