@@ -147,7 +147,7 @@ static void add_domain(struct signers *s, const struct conf *c, const char *doma
 	dkim_rows_fini(&rows);
 }
 
-/* Of whoever may relay, whoever its author is: it says who has sent it on. Where its author is one of ours, it says more. */
+/* Of whoever may relay, whoever its author is: it says who has sent it on. Feigned, it would say who has written it. */
 static void add_own(struct signers *s, const struct authors *a, bool author_signs)
 {
 	const struct passage *p = a->passage;

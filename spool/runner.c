@@ -30,21 +30,23 @@ static struct stub *choose_message(struct spool *s)
 	return in ? in : back;
 }
 
-static bool may_pass_soon(int error)
+static bool is_damage(int error)
 {
-	return error == EMFILE || error == ENFILE || error == ENOMEM;
+	return error == ENOENT || error == EBADMSG;
 }
 
 /* Where this start could not make safe what it had read, an older envelope may still be right: that is for
  * the next start to see. */
+static bool may_pass_soon(const struct spool *s, int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM ||
+	       (is_damage(error) && s->journal.stuck);
+}
+
 static void give_up(struct spool *s, struct stub *stub)
 {
 	int error = errno;
-	bool damaged = error == ENOENT || error == EBADMSG, soon = may_pass_soon(error);
-	if (damaged && s->journal.stuck) {
-		damaged = false;
-		soon = true;
-	}
+	bool soon = may_pass_soon(s, error), damaged = is_damage(error) && !soon;
 	if (damaged && quarantine_message(s, stub, "it can't be read from the queue")) {
 		op_finish(s, stub);
 		return;

@@ -75,22 +75,13 @@ static bool is_unlisted(const struct route_trace *t, const struct route *route,
 	       !tables_list(t->conf->tables, TABLE_RECIPIENTS, route->recipients, rcpt->address);
 }
 
-/* As the router has it: where no transport but the default one is named, the flow's. */
-static bool take_flows_transport(const struct route_trace *t, struct route *route)
-{
-	const struct conf_transport *by = conf_flow_find(t->conf, t->flow)->by;
-	if (!by || route->by != &t->conf->transport[0])
-		return false;
-	route->by = by;
-	route->named = true;
-	return true;
-}
-
 static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
 {
-	struct route found = *route_find(routes, t->envelope->sender, rcpt->address);
+	const char *sender = t->envelope->sender;
+	const struct conf_flow *flow = conf_flow_find(t->conf, t->flow);
+	const struct conf_transport *of_route = route_find(routes, sender, rcpt->address)->by;
+	const struct route found = *route_find_of_flow(routes, flow, sender, rcpt->address);
 	const struct route *route = &found;
-	bool of_flow = take_flows_transport(t, &found);
 	struct route_way *w = &t->way[t->nway++];
 	*w = (struct route_way){.recipient = rcpt->address,
 				.copy = rcpt->notify == NOTIFY_NEVER,
@@ -98,7 +89,7 @@ static void add_way(struct route_trace *t, struct route_table *routes, const str
 				.action = route->action,
 				.by = route->by,
 				.named = route->named,
-				.of_flow = of_flow,
+				.of_flow = route->by != of_route,
 				.dsn = mem_strdup(route->dsn),
 				.text = mem_strdup(route->text),
 				.setting = route->setting,

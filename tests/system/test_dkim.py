@@ -360,10 +360,10 @@ def test_what_was_signed_is_shown_changed(small, lab):
         assert verifier.broken(content.replace(old, new, 1)), new
 
 
-def test_a_login_signs_only_as_what_it_may_send(lab, small, tmp_path):
-    config, sink, _ = small
+def start_with_login(lab, config, tmp_path, rows):
+    """Return a relay at which anna may send as these rows of sender_logins say, and how she logs in."""
     users, table = tmp_path / "users", tmp_path / "sender_logins"
-    table.write_text("me@own.test anna\nyou@else.test anna\nother@own.test bert\n")
+    table.write_text(rows)
     certificate, key = lab.certificates.host("relay.test")
     config.listeners["smtp"] = {"certificate": certificate, "key": key, "auth": True, "tls": "optional"}
     config.auth = {"file": str(users), "mechanisms": ["PLAIN"], "require_tls": False}
@@ -373,10 +373,15 @@ def test_a_login_signs_only_as_what_it_may_send(lab, small, tmp_path):
     relay = lab.relay(config)
     assert relay.command("passwd", "-f", str(users), "anna", stdin="secret\n").returncode == 0
     relay.command("reload")
-    plain = base64.b64encode(b"\0anna\0secret").decode()
+    return relay, "AUTH PLAIN " + base64.b64encode(b"\0anna\0secret").decode()
+
+
+def test_a_login_signs_only_as_what_it_may_send(lab, small, tmp_path):
+    config, sink, _ = small
+    relay, login = start_with_login(lab, config, tmp_path, "me@own.test anna\nyou@else.test anna\nother@own.test bert\n")
     with relay.client() as client:
         client.greet()
-        client.command(f"AUTH PLAIN {plain}")
+        client.command(login)
         for number, author in enumerate(["me@own.test", "other@own.test", "you@else.test"]):
             client.send_mail("me@own.test", [f"case{number}@dest.test"], message(author))
     got = {one.recipients[0]: one.content for one in sink.wait_messages(3)}
@@ -387,24 +392,13 @@ def test_a_login_signs_only_as_what_it_may_send(lab, small, tmp_path):
 def test_our_own_domain_vouches_for_nobody_who_a_login_may_not_be(lab, small, tmp_path):
     """Its signature beside the author's was there alone where that one was refused: to receivers it is the author's then."""
     config, sink, keys = small
-    users, table = tmp_path / "users", tmp_path / "sender_logins"
-    table.write_text("me@esp.test anna\nme@own.test anna\n")
-    certificate, key = lab.certificates.host("relay.test")
-    config.listeners["smtp"] = {"certificate": certificate, "key": key, "auth": True, "tls": "optional"}
-    config.auth = {"file": str(users), "mechanisms": ["PLAIN"], "require_tls": False}
-    config.settings |= {"sender_logins": [str(table)], "dkim_also": "esp.test",
-                        "dkim_keys": [table_of_keys(tmp_path, "keys", {"esp.test": f"r {keys.file['r']}"})]}
-    users.write_text("")
-    users.chmod(0o600)
-    relay = lab.relay(config)
-    assert relay.command("passwd", "-f", str(users), "anna", stdin="secret\n").returncode == 0
-    relay.command("reload")
-    plain = base64.b64encode(b"\0anna\0secret").decode()
+    config.settings |= {"dkim_also": "esp.test", "dkim_keys": [table_of_keys(tmp_path, "keys", {"esp.test": f"r {keys.file['r']}"})]}
+    relay, login = start_with_login(lab, config, tmp_path, "me@esp.test anna\nme@own.test anna\n")
     wanted = {"me@esp.test": ["esp.test"], "me@own.test": ["own.test", "esp.test"], "boss@own.test": ["esp.test"], "you@else.test": ["esp.test"],
               "boss@esp.test": [], "boss@sub.esp.test": [], "you@else.test, boss@esp.test": [], "a..b@esp.test": [], "<boss@esp.test": []}
     with relay.client() as client:
         client.greet()
-        client.command(f"AUTH PLAIN {plain}")
+        client.command(login)
         for number, author in enumerate(wanted):
             client.send_mail("me@own.test", [f"case{number}@dest.test"], message(author))
     relay.send(recipients=["network@dest.test"], content=message("boss@esp.test"))

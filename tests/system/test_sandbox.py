@@ -282,24 +282,34 @@ def writable_memory(pid):
     return b"".join(found)
 
 
-@needs_all
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
-def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_path, monkeypatch):
-    nsd, sink = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.1"}), lab.sink()
+def _own_etc(tmp_path):
+    """Return a folder with what a relay needs of /etc."""
     etc = tmp_path / "etc"
     etc.mkdir()
     for name in ("passwd", "group", "nsswitch.conf"):
         shutil.copy(f"/etc/{name}", etc / name)
-    (etc / "resolv.conf").write_text(f"nameserver {nsd.address}\n")
-    config = Config(settings={"sandbox": "required"}, dns={"port": nsd.port, "allow_loopback": True})
-    config.transports["smtp"] = {"port": sink.port}
-    relay = lab.relay(config, start=False)
-    script = tmp_path / "with_etc"
-    script.write_text(f'#!/bin/sh\nmount --bind {etc} /etc && exec "$@"\n')
+    return etc
+
+
+def _start_with_etc(relay, etc, monkeypatch):
+    """Start it where the folder is /etc, which alone says the time zone."""
+    script = etc.parent / "with_etc"
+    script.write_text(f'#!/bin/sh\nunset TZ\nmount --bind {etc} /etc && exec "$@"\n')
     script.chmod(0o755)
     with monkeypatch.context() as patch:
         patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
         relay.start()
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
+def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_path, monkeypatch):
+    nsd, sink, etc = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.1"}), lab.sink(), _own_etc(tmp_path)
+    (etc / "resolv.conf").write_text(f"nameserver {nsd.address}\n")
+    config = Config(settings={"sandbox": "required"}, dns={"port": nsd.port, "allow_loopback": True})
+    config.transports["smtp"] = {"port": sink.port}
+    relay = lab.relay(config, start=False)
+    _start_with_etc(relay, etc, monkeypatch)
     (etc / "new").write_text("nameserver 127.0.0.250\n")
     (etc / "new").rename(etc / "resolv.conf")
     assert relay.command("reload").returncode == 0
@@ -316,20 +326,12 @@ def _zone(hours):
 @needs_all
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
 def test_the_time_zone_is_that_of_the_last_reload(lab, tmp_path, monkeypatch):
-    sink, etc = lab.sink(), tmp_path / "etc"
-    etc.mkdir()
-    for name in ("passwd", "group", "nsswitch.conf"):
-        shutil.copy(f"/etc/{name}", etc / name)
+    sink, etc = lab.sink(), _own_etc(tmp_path)
     zone = etc / "localtime"
     zone.write_bytes(_zone(3))
     os.utime(zone, (1, 1))  # the library sees a change by the second
     relay = lab.relay(Config(settings={"sandbox": "required"}).route_all_to(sink.port), start=False)
-    script = tmp_path / "with_etc"
-    script.write_text(f'#!/bin/sh\nunset TZ\nmount --bind {etc} /etc && exec "$@"\n')
-    script.chmod(0o755)
-    with monkeypatch.context() as patch:
-        patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
-        relay.start()
+    _start_with_etc(relay, etc, monkeypatch)
 
     def offset():
         seen = len(sink.messages)
