@@ -214,9 +214,9 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 		e = entry_new(peer, alone);
 	make_room(e);
 	e->recipient[e->n++] = recipient;
+	shelf_resize(job); /* first: no shelf of its former size is made for it, to be left at once */
 	relist_peer(peer);
 	flow_rate_wait(job->work->flow);
-	shelf_resize(job);
 }
 
 /* Further recipients are read when there is room; a job of which nothing is left to select leaves
