@@ -15,12 +15,12 @@ enum { AT_ONCE = 2 };
 
 /* A verdict on what was done, or may have been, is recorded before anything else happens to the message; and
  * with it that nothing is owed for it, since nobody could tell that after a crash: what the host said it would confirm is
- * known now only. */
+ * known now only. note: NULL where all is recorded as one. */
 static void record_verdict(struct spool_delivered *note, const struct message *m,
 			   uint32_t recipient, struct verdict *v)
 {
 	const struct envelope *e = m->work.envelope;
-	if (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT)
+	if (!note || (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT))
 		return;
 	note->of[note->n].recipient = recipient;
 	note->of[note->n].settled = v->class == VERDICT_SENT && !m->owed[recipient] &&
@@ -36,12 +36,37 @@ static struct spool_delivered *new_record(const struct message *m, uint32_t most
 	return note;
 }
 
+/* Most mail is delivered as a whole, and with that it is done: then its release, which follows at once, is the record. */
+static bool may_be_all(const struct message *m, const struct delivery *d)
+{
+	if (m->verifying || d->nrcpt != m->work.envelope->nrcpt)
+		return false;
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		if (!d->rcpt[i].verdict || d->rcpt[i].verdict->class != VERDICT_SENT)
+			return false;
+	return true;
+}
+
 static void post_record(struct site *s, struct spool_delivered *note)
 {
 	if (note->n > 0)
 		s->db->edges.to_spool(s->db->edges.context, &note->note);
 	else
 		free(note);
+}
+
+/* All of it is sent: its sender may have to be told. */
+static void record_all(struct site *s, struct message *m, const struct entry *e,
+		       const struct delivery *d)
+{
+	assert(envelope_open(m->work.envelope) == 0);
+	m->delivers = !message_owes(m);
+	if (m->delivers)
+		return;
+	struct spool_delivered *note = new_record(m, d->nrcpt);
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		record_verdict(note, m, e->recipient[i], d->rcpt[i].verdict);
+	post_record(s, note);
 }
 
 static struct verdict *final_verdict(const struct recipient *r, enum in_doubt_action action)
@@ -132,7 +157,8 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 					  .dsn_passed_on = c->dsn,
 					  .by_passed_on = c->deliverby,
 					  .delivered = speaks_lmtp(c)};
-	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
+	bool all = may_be_all(m, d);
+	struct spool_delivered *note = all ? NULL : new_record(m, 2 * d->nrcpt);
 	uint32_t left = 0;
 	bool doubt = false;
 	if (d->hung_up)
@@ -156,7 +182,10 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 		}
 	}
 	c->host->doubts += doubt;
-	post_record(c->site, note);
+	if (all)
+		record_all(c->site, m, e, d);
+	else
+		post_record(c->site, note);
 	pool_free(e->peer->job, e->n - left);
 	e->n = left;
 }

@@ -14,7 +14,8 @@
 
 void delivered_take(struct conn *, struct entry *, struct delivery *);
 /* A verdict on what was done, or may have been, is on its way to the spool before anything else happens to the
- * message. Recipients that have no verdict stay in the entry. */
+ * message; where that is the end of it, with its release, as whoever calls this checks it then. Recipients that have no
+ * verdict stay in the entry. */
 
 void delivered_defer(struct site *, struct entry *, struct verdict *why, bool untried);
 /* All of it has this verdict, without a delivery. */

@@ -194,6 +194,14 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 	message_check(q, m);
 }
 
+bool message_owes(const struct message *m)
+{
+	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++)
+		if (m->owed[i])
+			return true;
+	return false;
+}
+
 void message_free(struct qmgr *q, struct message *m)
 {
 	assert(m->lookups == 0);
@@ -229,8 +237,10 @@ void message_leave_site(struct message *m, bool in_queue)
 
 void message_check(struct qmgr *q, struct message *m)
 {
-	if (m->verifying || m->reporting || m->work.rcpt_count > 0 || reader_more(m))
+	if (m->verifying || m->reporting || m->work.rcpt_count > 0 || reader_more(m)) {
+		assert(!m->delivers);
 		return;
+	}
 	message_end_round(q, m);
 }
 

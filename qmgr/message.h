@@ -33,6 +33,7 @@ struct message {
 	bool wanted;	   /* the operator wants it back: on hold, or to be tried anew */
 	bool stopped;	   /* its flow was suspended: flow_mail.h */
 	bool reporting;	   /* a report is being stored, or waits for its turn */
+	bool delivers;	   /* all of it was delivered just now; its release says so */
 	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
@@ -96,6 +97,8 @@ void message_reported(struct qmgr *, struct spool_store *);
 
 void message_check(struct qmgr *, struct message *);
 /* Something about it has ended: if that was the last, end the round. May free the message. */
+
+bool message_owes(const struct message *); /* its sender is to be told of some recipient */
 
 void message_end_round(struct qmgr *, struct message *);
 /* Nothing is left to do in it. May free the message. In round.c. */

@@ -36,7 +36,9 @@ static void release_message(struct qmgr *q, struct message *m, bool keep)
 	struct spool_release *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_RELEASE;
 	note->id = m->work.id;
+	note->delivers = m->delivers;
 	if (keep) {
+		assert(!m->delivers);
 		bool names = retry_lacks_names(m->work.envelope);
 		note->envelope = m->work.envelope;
 		m->work.envelope = NULL;
@@ -190,14 +192,6 @@ static const char *report_to(const struct qmgr *q, const struct message *m)
 	return q->sched.conf->postmaster;
 }
 
-static bool owes_report(const struct message *m)
-{
-	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++)
-		if (m->owed[i])
-			return true;
-	return false;
-}
-
 /* From names our own host. */
 static char *signed_by(const struct conf *c)
 {
@@ -236,7 +230,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 {
 	const struct envelope *e = m->work.envelope;
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
-	assert(m->reporting && owes_report(m));
+	assert(m->reporting && message_owes(m));
 	struct spool_store *store = mem_zalloc(sizeof *store);
 	struct envelope *r = store->envelope = envelope_new();
 	r->id = ident_new();
@@ -427,7 +421,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		judge_age(m, &terms, now_ms);
 
 	const char *to = report_to(q, m);
-	if (!owes_report(m)) {
+	if (!message_owes(m)) {
 		finish_round(q, m, now_ms);
 	} else if (!to) {
 		log_untold(m);

@@ -359,10 +359,20 @@ static void finish_message(struct model_spool *s, struct kept *k)
 	s->stage->tally->done++;
 }
 
+/* Its release says so. */
+static void finish_all(struct model_spool *s, struct kept *k)
+{
+	uint32_t n = s->stage->arrivals->item[k->number].nrcpt;
+	for (uint32_t i = 0; i < n; i++)
+		finish_recipient(s, k, i, VERDICT_SENT);
+}
+
 static void take_release(struct model_spool *s, struct spool_release *r)
 {
 	struct kept *k = find_active(s, r->id, "a release");
 	if (k) {
+		if (r->delivers)
+			finish_all(s, k);
 		assert(s->active > 0);
 		s->active--;
 		s->credit++;

@@ -58,16 +58,17 @@ static bool is_damaged(const struct spool *s, const struct stub *stub)
 static void release_message(struct spool *s, struct spool_release *r)
 {
 	struct stub *stub = find_active(s, r->id);
+	assert(!r->delivers || !r->envelope);
 	places_give_back(s, stub->site);
 	stub->site = 0;
 	stub->releasing = true;
 	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
 	    quarantine_message(s, stub, "its content is damaged")) {
-		op_finish_delivered(s, stub);
+		op_finish_delivered(s, stub, r->delivers);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		keep_message(s, stub, r);
 	} else {
-		op_finish_delivered(s, stub);
+		op_finish_delivered(s, stub, r->delivers);
 	}
 	envelope_free(&r->envelope);
 	free(r);

@@ -35,11 +35,11 @@ static bool is_new_delivery(const struct op *op, const struct stub *stub)
 	return op->kind == OP_DELIVERED && op->stub == stub && !op->effective;
 }
 
-void op_finish_delivered(struct spool *s, struct stub *stub)
+void op_finish_delivered(struct spool *s, struct stub *stub, bool delivers)
 {
 	struct op *last = list_empty(&s->todo) ? NULL : op_of(s->todo.prev);
-	bool delivers = last && is_new_delivery(last, stub);
-	if (delivers) {
+	if (last && is_new_delivery(last, stub)) {
+		delivers = true;
 		list_remove(&last->link);
 		delivered_free(last->delivered);
 		op_free(last);

@@ -53,8 +53,9 @@ struct op *op_of(struct list *link);
 
 void op_finish(struct spool *, struct stub *);
 /* Nothing is left to do for this message: take it out of the catalog and write so. */
-void op_finish_delivered(struct spool *, struct stub *);
-/* The same. Where the last that is to be written is what was delivered of it just now, one record says both. */
+void op_finish_delivered(struct spool *, struct stub *, bool delivers);
+/* The same. delivers: all of it was delivered just now, and one record says both; so it does where the last that is to be
+ * written is what was delivered of it. */
 void op_give_back(struct spool *, struct stub *);
 /* The same of one that was adopted, and which this node may adopt again. */
 

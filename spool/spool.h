@@ -146,11 +146,13 @@ struct spool_delivered {
 
 /* Work on a message has ended for now. Posted behind its last SPOOL_DELIVERED. With an envelope:
  * keep it until envelope->due_ms (what is in it replaces all that is known). Without: nothing is
- * left to do. Gives the credit back. */
+ * left to do; where that is since all of it was delivered just now, this says it, and is synced as a
+ * SPOOL_DELIVERED is. Gives the credit back. */
 struct spool_release {
 	struct note note;
 	uint64_t id;
 	struct envelope *envelope; /* or NULL */
+	bool delivers;		   /* without: no SPOOL_DELIVERED said so of any recipient */
 	uint16_t site; /* whose mail it is, up to SPOOL_SITE_MAX; 0: no one's in particular */
 	bool parked;   /* it waits for that site: see SPOOL_UNPARK */
 };

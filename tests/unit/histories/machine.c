@@ -459,6 +459,7 @@ static void release(struct machine *m, int i, bool keep)
 	struct spool_release *r = mem_zalloc(sizeof *r);
 	r->note.type = SPOOL_RELEASE;
 	r->id = h->envelope->id;
+	r->delivers = h->delivers;
 	if (keep) {
 		r->envelope = h->envelope;
 		h->envelope = NULL;
@@ -467,6 +468,13 @@ static void release(struct machine *m, int i, bool keep)
 	}
 	drop_held(m, i);
 	spool_post(m->spool, &r->note);
+}
+
+static void drop_verdicts(struct spool_delivered *d)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		verdict_unref(d->of[i].verdict);
+	free(d);
 }
 
 /* The end of its content is sent, and the host says that it has it. */
@@ -493,10 +501,11 @@ static bool send_held(struct machine *m, struct held *h, bool all)
 		r->tries++;
 	}
 	verdict_unref(v);
-	if (d->n > 0)
+	h->delivers = d->n == h->envelope->nrcpt && d->id % 2 > 0;
+	if (d->n > 0 && !h->delivers)
 		spool_post(m->spool, &d->note);
 	else
-		free(d);
+		drop_verdicts(d);
 	return true;
 }
 
@@ -543,7 +552,7 @@ void machine_work(struct machine *m)
 		    send_held(m, h, chance_percent(&m->chance, 60));
 	if (h->cancelled)
 		release(m, i, h->keep && !all_sent(h->envelope));
-	else if (all_sent(h->envelope) && chance_percent(&m->chance, 85))
+	else if (all_sent(h->envelope) && (chance_percent(&m->chance, 85) || h->delivers))
 		release(m, i, false);
 	else if (!all_sent(h->envelope) && chance_percent(&m->chance, sent ? 30 : 60))
 		defer(m, i);

@@ -28,6 +28,7 @@ struct held {
 	struct envelope *envelope;
 	struct content *content;
 	bool cancelled, keep;
+	bool delivers; /* all of it was sent just now: its release, which follows, says so */
 };
 
 struct machine {

@@ -392,8 +392,8 @@ static void is_answered_from(const char *source, uint64_t id)
 	ready(open_from(source), 1);
 	done(delivery_of_mail(id), VERDICT_SENT);
 	close_orderly(open_from(source));
-	forget(next_told(SPOOL_DELIVERED));
-	forget(next_told(SPOOL_RELEASE));
+	is_delivered(id, 1, VERDICT_SENT);
+	is_released(id);
 }
 
 static void keep_silent(struct connection_open *o)

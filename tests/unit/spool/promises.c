@@ -82,9 +82,10 @@ bool promises_kept(struct promises *b, struct promise *l, const struct envelope 
 	return true;
 }
 
-void promises_finish(struct promises *b, struct promise *l)
+void promises_finish(struct promises *b, struct promise *l, bool delivers)
 {
 	l->finish = b->seq++;
+	l->delivers = delivers;
 }
 
 /* What a killed process had been told, and nobody has seen since, may never have been written. */
@@ -95,9 +96,14 @@ static bool known(const struct promise *l, uint32_t before)
 
 void promises_firm_verdicts(struct promises *b, uint32_t before)
 {
-	for (int i = 0; i < b->n; i++)
-		for (int k = 0; known(&b->promise[i], before) && k < b->promise[i].nsaid; k++)
-			b->promise[i].said[k].firm |= b->promise[i].said[k].seq < before;
+	for (int i = 0; i < b->n; i++) {
+		struct promise *l = &b->promise[i];
+		if (!known(l, before))
+			continue;
+		for (int k = 0; k < l->nsaid; k++)
+			l->said[k].firm |= l->said[k].seq < before;
+		l->finished |= l->delivers && l->finish && l->finish < before;
+	}
 }
 
 void promises_firm_all(struct promises *b, uint32_t before)
@@ -237,6 +243,7 @@ const char *promises_seen(struct promises *b, struct promise *l, const struct en
 	/* What said that it was done may only have been out of reach. */
 	l->deleting = b->vague && (l->deleting || l->finish || l->nsaid > 0);
 	l->finish = 0;
+	l->delivers = false;
 	if (b->after_cut || b->vague) {
 		l->version[0] = version_of(e);
 		l->version[0].seq = b->seq++;

@@ -53,6 +53,7 @@ struct promise {
 	bool deleting;	   /* by the operator: it may be gone from now on */
 	uint32_t answered; /* when it was heard that it is stored; 0: not yet */
 	uint32_t finish;   /* seq of its end, 0: none was posted */
+	bool delivers;	   /* that says that it was delivered, and is synced as a verdict is */
 	bool finished;	   /* firmly */
 	struct version version[PROMISE_VERSIONS];
 	int nversion, firm;
@@ -86,7 +87,7 @@ void promises_said(struct promises *, struct promise *, uint32_t rcpt, const str
 bool promises_kept(struct promises *, struct promise *,
 		   const struct envelope *); /* false: no room for it */
 bool promises_room(const struct promise *);
-void promises_finish(struct promises *, struct promise *);
+void promises_finish(struct promises *, struct promise *, bool delivers);
 
 void promises_firm_verdicts(struct promises *, uint32_t before);
 void promises_firm_all(struct promises *, uint32_t before);

@@ -210,14 +210,14 @@ static void ids_of_adopted_messages_are_there_until_they_are_let_go(void **state
 	world_done(&w);
 }
 
-/* Of so many messages, and perhaps they are finished at once. */
-static void check_verdicts_of(uint64_t seed, int messages, bool finished)
+/* Of so many messages, of which one is perhaps finished at once. */
+static void check_verdicts_of(uint64_t seed, int messages, int verdicts, bool finished)
 {
 	begin(seed);
 	world_store_some(w, messages);
 	take_all();
 	world_pass_long(w);
-	for (int i = 0; i < messages; i++)
+	for (int i = 0; i < verdicts; i++)
 		world_do(w, "deliver");
 	if (finished)
 		world_do(w, "finish");
@@ -231,7 +231,15 @@ static void a_verdict_is_safe_when_its_group_is_written(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		check_verdicts_of(seed, 6, false);
+		check_verdicts_of(seed, 6, 6, false);
+}
+
+/* Every other does. */
+static void so_is_a_release_that_says_it(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		check_verdicts_of(seed, 1, 0, true);
 }
 
 /* One record says then that it was delivered and that nothing is left to do. */
@@ -239,7 +247,7 @@ static void so_is_one_that_its_finish_stands_for(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		check_verdicts_of(seed, 1, true);
+		check_verdicts_of(seed, 1, 1, true);
 }
 
 static int held_before, handed;
@@ -761,6 +769,7 @@ int main(void)
 		cmocka_unit_test(at_a_start_likewise),
 		cmocka_unit_test(ids_of_adopted_messages_are_there_until_they_are_let_go),
 		cmocka_unit_test(a_verdict_is_safe_when_its_group_is_written),
+		cmocka_unit_test(so_is_a_release_that_says_it),
 		cmocka_unit_test(so_is_one_that_its_finish_stands_for),
 		cmocka_unit_test(a_start_is_safe_before_the_delivery_begins),
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),

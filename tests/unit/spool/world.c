@@ -56,7 +56,7 @@ static void hear_stored(struct world *w, struct spool_store *s)
 	    fence_open())
 		world_broken("refused without a reason", l);
 	if (s->stored && l->replaces) {
-		promises_finish(&w->promises, promise_of(w, l->replaces));
+		promises_finish(&w->promises, promise_of(w, l->replaces), false);
 		w->nreplaced++;
 	}
 	if (s->stored)

@@ -135,7 +135,8 @@ static void release(struct world *w, int i, bool keep)
 		r->parked = r->site > 0 && h->envelope->rounds % 2 == 0;
 		h->envelope = NULL;
 	} else {
-		promises_finish(&w->promises, h->promise);
+		r->delivers = h->promise->salt % 2 > 0;
+		promises_finish(&w->promises, h->promise, r->delivers);
 	}
 	world_drop_held(w, i);
 	world_post(w, &r->note);
