@@ -39,13 +39,33 @@ void connection_open_free(struct connection_open **op)
 	*op = NULL;
 }
 
-struct delivery *delivery_new(uint32_t nrcpt)
+static struct delivery *begin_delivery(struct delivery *d, uint32_t nrcpt)
 {
 	assert(nrcpt > 0);
-	struct delivery *d = mem_zalloc(sizeof *d + nrcpt * sizeof d->rcpt[0]);
 	d->note.type = DELIVERY_GIVE;
 	d->nrcpt = nrcpt;
 	return d;
+}
+
+struct delivery *delivery_new(uint32_t nrcpt)
+{
+	struct delivery *d = mem_zalloc(sizeof *d + nrcpt * sizeof d->rcpt[0]);
+	return begin_delivery(d, nrcpt);
+}
+
+struct delivery *delivery_new_few(struct few *of)
+{
+	assert(of->size == DELIVERY_OF_ONE);
+	return begin_delivery(few_take(of), 1);
+}
+
+static void drop_references(struct delivery *d)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		verdict_unref(d->rcpt[i].verdict);
+	verdict_unref(d->reason);
+	verdict_unref(d->refusal);
+	content_unref(d->content);
 }
 
 void delivery_free(struct delivery **dp)
@@ -53,11 +73,19 @@ void delivery_free(struct delivery **dp)
 	struct delivery *d = *dp;
 	if (!d)
 		return;
-	for (uint32_t i = 0; i < d->nrcpt; i++)
-		verdict_unref(d->rcpt[i].verdict);
-	verdict_unref(d->reason);
-	verdict_unref(d->refusal);
-	content_unref(d->content);
+	drop_references(d);
 	free(d);
+	*dp = NULL;
+}
+
+void delivery_free_few(struct delivery **dp, struct few *of)
+{
+	struct delivery *d = *dp;
+	if (d->nrcpt > 1) {
+		delivery_free(dp);
+		return;
+	}
+	drop_references(d);
+	few_give(of, d);
 	*dp = NULL;
 }

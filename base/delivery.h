@@ -41,6 +41,7 @@
 #include "base/content.h"
 #include "base/credential.h"
 #include "base/envelope.h"
+#include "base/few.h"
 #include "base/loop.h"
 #include "base/resolve.h"
 #include "base/tls_result.h"
@@ -192,8 +193,14 @@ struct connection_open *connection_open_new(uint64_t connection, struct conf *,
 					    const union address *);
 void connection_open_free(struct connection_open **);
 
+enum { DELIVERY_OF_ONE = sizeof(struct delivery) + sizeof(struct delivery_recipient) };
+
 struct delivery *delivery_new(uint32_t nrcpt);
+struct delivery *
+delivery_new_few(struct few *); /* of one recipient; the few are of DELIVERY_OF_ONE bytes */
+
 void delivery_free(struct delivery **);
-/* Returns its references on content and verdicts. */
+void delivery_free_few(struct delivery **, struct few *); /* one of one recipient goes there */
+/* Either returns its references on content and verdicts. */
 
 #endif

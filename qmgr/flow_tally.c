@@ -18,6 +18,8 @@ static void tally_drop(struct flow_tallies *all, struct flow_tally *t)
 {
 	assert(all->n > 0);
 	all->n--;
+	if (all->latest == t)
+		all->latest = NULL;
 	list_remove(&t->by_time);
 	HASH_DEL(all->table, t);
 	free(t->flow);
@@ -90,7 +92,10 @@ const struct flow_tally *flow_tallies_find(struct flow_tallies *all, const char 
 
 static struct flow_tally *tally_get(struct flow_tallies *all, const char *flow)
 {
-	struct flow_tally *t = tally_find(all, flow);
+	struct flow_tally *t = all->latest;
+	if (t && strcmp(t->flow, flow) == 0)
+		return t;
+	t = all->latest = tally_find(all, flow);
 	if (t)
 		return t;
 	if (all->n == FLOW_TALLIES)

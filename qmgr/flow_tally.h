@@ -43,7 +43,8 @@ struct flow_tally {
 
 struct flow_tallies {
 	struct flow_tally *table;
-	struct list by_time; /* the one unused for longest first */
+	struct flow_tally *latest; /* that was counted: most mail is of few flows. Or NULL */
+	struct list by_time;	   /* the one unused for longest first */
 	int n;
 	bool changed; /* since it was saved: the caller's to clear */
 };

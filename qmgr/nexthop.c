@@ -71,7 +71,9 @@ struct choosing {
 
 static struct nexthop *find_nexthop(const struct qmgr *q, struct buf *key)
 {
-	struct nexthop *n;
+	struct nexthop *n = q->led_last;
+	if (n && strcmp(n->key, buf_cstr(key)) == 0)
+		return n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(key), buf_len(key), n);
 	return n;
 }
@@ -124,33 +126,32 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	const char *address = job->work->envelope->rcpt[recipient].address;
 	const struct route route = route_of(job, way);
 	bool open = q->sched.conf->providers_carry && !route.named;
-	struct buf key;
-	buf_init(&key);
-	nexthop_write_key(&key, &route, address);
+	struct buf *key = &q->hop_key;
+	buf_clear(key);
+	nexthop_write_key(key, &route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, &route, address);
 	enum envelope_tls wish = job->work->envelope->tls;
-	buf_puts(&key, " tls=");
-	buf_puts(&key, tls);
-	buf_puts(&key, wishes[wish]);
-	buf_puts(&key, open ? " open" : "");
+	buf_puts(key, " tls=");
+	buf_puts(key, tls);
+	buf_puts(key, wishes[wish]);
+	buf_puts(key, open ? " open" : "");
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, &route, job->work->envelope->sender, address);
-	buf_puts(&key, logins ? logins : "");
-	nexthop_write_terms(&key, q->sched.conf->tables, &route, job->work->envelope->sender,
+	buf_puts(key, logins ? logins : "");
+	nexthop_write_terms(key, q->sched.conf->tables, &route, job->work->envelope->sender,
 			    address);
-	const struct conf_source *source = choose_source(job, buf_cstr(&key));
+	const struct conf_source *source = choose_source(job, buf_cstr(key));
 	if (source)
-		write_source(&key, source);
-	struct nexthop *n = find_nexthop(q, &key);
+		write_source(key, source);
+	struct nexthop *n = q->led_last = find_nexthop(q, key);
 	if (n) {
-		buf_fini(&key);
 		free(tls);
 		free(logins);
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
 	n->magic = NEXTHOP_MAGIC;
-	n->key = buf_steal(&key, NULL);
+	n->key = mem_strdup(buf_cstr(key));
 	n->qmgr = q;
 	list_init(&n->in_brisk);
 	n->tls = tls;
@@ -487,6 +488,8 @@ void nexthop_free(struct nexthop *n)
 	leave_site(n);
 	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);
+	if (n->qmgr->led_last == n)
+		n->qmgr->led_last = NULL;
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);
 	free(n->tls);

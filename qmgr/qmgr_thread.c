@@ -244,6 +244,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	suppressed_fini(&q->suppressed);
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_free(n);
+	buf_fini(&q->hop_key);
 	destdb_fini(&q->db);
 	scheduler_fini(&q->sched);
 	message_fini(q);

@@ -27,6 +27,9 @@ struct qmgr {
 	/* hash tables (uthash) */
 	struct message *messages; /* by id */
 	struct nexthop *nexthops; /* by key */
+	struct nexthop *
+		led_last; /* the one that was looked for last: most mail that goes by a relay has one. Or NULL */
+	struct buf hop_key; /* of it, as it is written */
 
 	struct few alike;     /* messages with a recipient or few: message.c */
 	struct list to_route; /* struct flow with messages whose look-ups have not begun */

@@ -120,7 +120,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 {
 	struct work *w = e->peer->job->work;
 	struct envelope *env = w->envelope;
-	struct delivery *d = delivery_new(e->n);
+	struct delivery *d = e->n == 1 ? delivery_new_few(&db->deliveries) : delivery_new(e->n);
 	d->connection = c->number;
 	d->owner = e;
 	d->reply_to = db->sched->loop;

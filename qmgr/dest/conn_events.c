@@ -414,7 +414,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	}
 	site_touch(s);
 	s->queue.transport->unpark = true;
-	delivery_free(&d);
+	delivery_free_few(&d, &db->deliveries);
 	if (c->state == CONN_CLOSED && c->busy == 0)
 		conn_forget(db, c);
 	db->thread.check(w);

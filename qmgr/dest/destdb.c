@@ -21,6 +21,7 @@ void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb
 	list_init(&db->changed);
 	site_hours_init(&db->hours);
 	list_init(&db->scarce);
+	few_init(&db->deliveries, DELIVERY_OF_ONE);
 	db->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof db->numbered[0]);
 }
 
@@ -61,6 +62,7 @@ void destdb_fini(struct destdb *db)
 	suspend_free(db);
 	remembered_free(db);
 	free(db->numbered);
+	few_fini(&db->deliveries);
 	assert(list_empty(&db->changed) && list_empty(&db->scarce) && db->hours.n == 0);
 }
 

@@ -138,11 +138,12 @@ struct destdb {
 	unsigned last_site;	       /* number given last */
 	struct site_hours hours;       /* of its sites */
 
-	uint64_t last_conn;   /* number of the newest connection */
-	uint64_t rounds;      /* of qmgr_thread_settle(), and those that idle connections begin */
-	bool given;	      /* something, since the last of them began */
-	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
-	struct list scarce;   /* struct host: a connection is idle that other nodes wait for */
+	struct few deliveries; /* of one recipient, as most are */
+	uint64_t last_conn;    /* number of the newest connection */
+	uint64_t rounds;       /* of qmgr_thread_settle(), and those that idle connections begin */
+	bool given;	       /* something, since the last of them began */
+	int64_t congested_ms;  /* steady clock: the last warning of that; 0: none */
+	struct list scarce;    /* struct host: a connection is idle that other nodes wait for */
 	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
 	bool learnt;	     /* something about hosts that is to outlive the process */
 	uint32_t resumes;    /* suspensions of domains that have ended */

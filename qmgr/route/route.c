@@ -33,6 +33,7 @@ struct route_table {
 	const struct conf *conf;
 	struct row *rows; /* an array; the hash lies over it */
 	struct row *by_title;
+	const struct row *of_all; /* the section "*", or NULL */
 	uint64_t lengths; /* of titles, a bit each: most keys are of none, and need no look */
 	bool by_address;  /* something besides "*" is asked of a recipient's */
 	struct parsed *parsed;
@@ -101,7 +102,10 @@ struct route_table *route_table_new(const struct conf *conf)
 		fill_row(conf, row, section);
 		HASH_ADD_KEYPTR(hh, t->by_title, section->title, strlen(section->title), row);
 		t->lengths |= bit_of_length(section->title);
-		t->by_address |= strcmp(section->title, "*") != 0;
+		if (strcmp(section->title, "*") == 0)
+			t->of_all = row;
+		else
+			t->by_address = true;
 	}
 	t->by_address |= tables_count(conf->tables, TABLE_ROUTES) > 0;
 	return t;
@@ -184,13 +188,18 @@ static bool is_from(const struct conf_route *section, const char *sender)
 	return fits;
 }
 
+static const struct route *route_of_row(const struct row *row, const char *sender)
+{
+	return row && is_from(row->section, sender) ? &row->route : NULL;
+}
+
 static const struct route *of_section(const struct route_table *t, const char *key,
 				      const char *sender)
 {
 	struct row *row = NULL;
 	if (t->lengths & bit_of_length(key))
 		HASH_FIND_STR(t->by_title, key, row);
-	return row && is_from(row->section, sender) ? &row->route : NULL;
+	return route_of_row(row, sender);
 }
 
 static const struct route *of_value(struct route_table *t, char *value, const char *setting,
@@ -212,7 +221,7 @@ static const struct route *of_table(struct route_table *t, const char *key)
 /* The section "*" that is there because there must be one stands behind a row of a table. */
 static const struct route *find_rest(struct route_table *t, const char *sender)
 {
-	const struct route *section = of_section(t, "*", sender);
+	const struct route *section = route_of_row(t->of_all, sender);
 	if (section && !t->conf->route_is_default)
 		return section;
 	const struct route *row = of_table(t, "*");
