@@ -28,6 +28,8 @@ static bool is_usable(const struct conn *c)
 
 static struct conn *idle_own(const struct site *s)
 {
+	if (s->queue.transport->nidle == 0)
+		return NULL; /* under load each message asks, and all are busy */
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
 		if (c->busy == 0 && is_usable(c))

@@ -68,6 +68,8 @@ static size_t new_slot(struct heap *h)
 void heap_put(struct heap *h, struct heap_item *it, struct heap_key key)
 {
 	assert(!heap_has(it) || h->slot[it->slot].item == it);
+	if (heap_has(it) && heap_key_same(&h->slot[it->slot].key, &key))
+		return;
 	size_t slot = heap_has(it) ? it->slot : new_slot(h);
 	settle_slot(h, slot, &(struct heap_slot){key, it});
 }

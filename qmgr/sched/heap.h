@@ -60,6 +60,11 @@ static inline bool heap_has(const struct heap_item *it)
 	return it->slot != 0;
 }
 
+static inline bool heap_key_same(const struct heap_key *a, const struct heap_key *b)
+{
+	return a->first == b->first && a->second == b->second && a->third == b->third;
+}
+
 static inline bool heap_key_before(const struct heap_key *a, const struct heap_key *b)
 {
 	if (a->first != b->first)
