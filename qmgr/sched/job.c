@@ -214,7 +214,8 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 		e = entry_new(peer, alone);
 	make_room(e);
 	e->recipient[e->n++] = recipient;
-	shelf_resize(job); /* first: no shelf of its former size is made for it, to be left at once */
+	shelf_resize(
+		job); /* first: no shelf of its former size is made for it, to be left at once */
 	relist_peer(peer);
 	flow_rate_wait(job->work->flow);
 }
