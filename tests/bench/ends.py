@@ -102,12 +102,14 @@ def spent(pid, before=0.0):
     return group_ticks(os.getpgid(pid)) / TICK - before
 
 
-def make_relay(folder, sink_port, settings=None):
-    """Return a relay whose next hop is the sink; it is not started."""
+def make_relay(folder, sink_port, settings=None, program=None):
+    """Return a relay whose next hop is the sink; it is not started. program: in place of ours."""
     folder.mkdir(exist_ok=True)
     config = Config(settings={"log_level": "info"} | (settings or {})).route_all_to(sink_port)
     config.listeners["smtp"] = {"client_connection_limit": 0}
-    return Relay(folder, config)
+    relay = Relay(folder, config)
+    relay.program = program
+    return relay
 
 
 TRACE = ["strace", "-f", "-q", "-e", "trace=fsync,fdatasync,open,openat,creat"]

@@ -3,6 +3,7 @@
 
     bench_sessions -> sluice  -> smtp-sink
     bench_sessions -> Postfix -> smtp-sink      where Postfix can run (as root)
+    bench_sessions -> earlier -> smtp-sink      another sluice, where one is named
 
 In turn, for different numbers of sessions; then large messages, and what they cost the small ones
 beside them; and what as many processes cost these that do nothing but compute, since no more than that can be the
@@ -29,6 +30,7 @@ POSTFIX_AT_ONCE = (1, 10, 50)  # it serves a hundred at most, as it comes
 SIZES = (100_000, 200_000, 600_000, 2_000_000)
 FEW, LARGE, LARGE_AT_ONCE, PAUSE_S = 10, 2_000_000, 4, 0.5
 SEGMENT, DISK = 64 << 20, "the disk"
+SETTINGS = {"segment_size": "64m"}
 COMPUTING = 6  # so many threads of the relay, its client and its sink are busy with large content
 
 
@@ -109,15 +111,20 @@ def run(options, folder):
     with contextlib.ExitStack() as ends:
         sink = Sink(sink_port)
         ends.callback(sink.close)
-        relay = make_relay(folder / "sluice", sink_port, {"segment_size": "64m"}).start()
+        relay = make_relay(folder / "sluice", sink_port, SETTINGS).start()
         ends.callback(relay.stop)
+        earlier = options.earlier and make_relay(folder / "earlier", sink_port, SETTINGS, options.earlier).start()
+        if earlier:
+            ends.callback(earlier.stop)
         postfix = start_postfix(folder / "postfix", sink_port)
         if postfix:
             ends.callback(postfix.stop)
-        rounds = {"sluice": [], "postfix": []}
+        rounds = {"sluice": [], "earlier": [], "postfix": []}
         for _ in range(options.rounds):
             disk = _sync_alone(folder / "synced", options.seconds, options.size)
             rounds["sluice"].append(_round(relay.port, sink, options, AT_ONCE, True) | {DISK: disk})
+            if earlier:
+                rounds["earlier"].append(_round(earlier.port, sink, options, AT_ONCE, False))
             if postfix:
                 rounds["postfix"].append(_round(postfix.port, sink, options, POSTFIX_AT_ONCE, False))
     return {"median": {who: _middle(found) for who, found in rounds.items() if found}, "rounds": rounds}
@@ -136,6 +143,8 @@ def report(figures, options):
     for n in map(str, AT_ONCE):
         lines.append(f"{n:14}" + "".join(_cells(middle[who].get(n)) for who in ("sluice", "postfix") if who in middle))
     lines.append(f"{'disk alone':14}{_cells(middle['sluice'][DISK])}")
+    if "earlier" in middle:
+        lines += [f"{n + ', earlier':14}{_cells(middle['earlier'][n])}" for n in map(str, AT_ONCE)]
     lines += ["", f"{'large, 10':14}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>12}"]
     for size in SIZES:
         found = middle["sluice"][f"of {size}"]

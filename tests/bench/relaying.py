@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Relaying: straight, through sluice with and without its sandbox, through Postfix, in turn.
+"""Relaying: straight, through sluice with and without its sandbox, through an earlier one, through Postfix, in turn.
 
     smtp-source -> smtp-sink            what the two ends can do by themselves
     smtp-source -> sluice  -> smtp-sink
@@ -54,14 +54,15 @@ def start_postfix(folder, next_hop):
     return Postfix(folder, next_hop=next_hop).start()
 
 
-def _rounds(options, relay, bare, postfix, ports):
-    rounds = {"direct": [], "sluice": [], "sluice_ms": [], "bare": [], "bare_ms": [], "postfix": [], "postfix_ms": []}
+def _rounds(options, relays, postfix, ports):
+    names = ["sluice", "bare", "earlier", "postfix"]
+    rounds = {"direct": []} | {f"{name}{of}": [] for name in names for of in ("", "_ms")}
     sink_port, postfix_sink = ports
     for number in range(options.rounds):
         seconds = drive(sink_port, sink_port, options, options.relayed)
         rounds["direct"].append(options.relayed / seconds)
         # Who comes first finds the machine in another state than who comes next.
-        for name, one in list({"sluice": relay, "bare": bare}.items())[:: -1 if number % 2 else 1]:
+        for name, one in list(relays.items())[:: -1 if number % 2 else 1]:
             rate, milliseconds = _measure(one.port, one.process.pid, options, options.relayed, sink_port)
             rounds[name].append(rate)
             rounds[f"{name}_ms"].append(milliseconds)
@@ -76,12 +77,14 @@ def _rounds(options, relay, bare, postfix, ports):
 def run(options, folder):
     """Measure everything in turn and return a list of figures for each."""
     ports = free_port(), free_port()
-    relay = make_relay(folder / "sluice", ports[0]).start()
-    bare = make_relay(folder / "bare", ports[0], {"sandbox": "off"}).start()
+    relays = {"sluice": make_relay(folder / "sluice", ports[0]).start(),
+              "bare": make_relay(folder / "bare", ports[0], {"sandbox": "off"}).start()}
+    if options.earlier:
+        relays["earlier"] = make_relay(folder / "earlier", ports[0], program=options.earlier).start()
     postfix = start_postfix(folder / "postfix", ports[1])
     fewer = options.postfix_messages
     try:
-        rounds = _rounds(options, relay, bare, postfix, ports)
+        rounds = _rounds(options, relays, postfix, ports)
         syncs, files = trace_sluice(folder, ports[0], options.relayed, lambda port: drive(
             port, ports[0], options, options.relayed))
         rounds |= {"sluice_syncs": [syncs], "sluice_files": [files]}
@@ -90,8 +93,8 @@ def run(options, folder):
                 port, ports[1], options, fewer))
             rounds |= {"postfix_syncs": [syncs], "postfix_files": [files]}
     finally:
-        relay.stop()
-        bare.stop()
+        for relay in relays.values():
+            relay.stop()
         if postfix:
             postfix.stop()
     return {"median": _middle(rounds), "rounds": rounds}
@@ -103,6 +106,9 @@ def _middle(rounds):
         a / b for a, b in zip(rounds["sluice"], rounds["direct"]))
     middle["sandbox_cost"] = statistics.median(
         a / b for a, b in zip(rounds["sluice_ms"], rounds["bare_ms"]))
+    if rounds["earlier"]:
+        middle["sluice_of_earlier"] = statistics.median(
+            a / b for a, b in zip(rounds["sluice"], rounds["earlier"]))
     if rounds["postfix"]:
         middle["sluice_of_postfix"] = statistics.median(
             a / b for a, b in zip(rounds["sluice"], rounds["postfix"]))
@@ -115,13 +121,15 @@ def report(figures, options):
     lines = [f"relaying: {options.size} byte messages, {options.sessions} sessions, "
              f"median of {options.rounds} rounds"]
     lines.append(f"{'':10}{'messages/s':>12}{'ms cpu/msg':>12}{'syncs/msg':>12}{'files/msg':>12}")
-    for who in ("direct", "sluice", "bare", "postfix"):
+    for who in ("direct", "sluice", "bare", "earlier", "postfix"):
         if who in middle:
             cells = (middle.get(f"{who}_{what}") for what in ("ms", "syncs", "files"))
             lines.append(f"{who:10}{middle[who]:12.0f}" + "".join(
                 f"{cell:12.3f}" if cell is not None else f"{'':12}" for cell in cells))
     lines.append(f"sluice / direct:  {middle['sluice_of_direct']:.2f}")
     lines.append(f"processor time with / without the sandbox (bare): {middle['sandbox_cost']:.3f}")
+    if "sluice_of_earlier" in middle:
+        lines.append(f"sluice / earlier: {middle['sluice_of_earlier']:.2f}")
     if "sluice_of_postfix" in middle:
         lines.append(f"sluice / Postfix: {middle['sluice_of_postfix']:.1f}")
     return lines

@@ -57,6 +57,7 @@ class Relay:
         self.config_path = os.path.join(self.folder, "sluice.conf")
         self.stderr_path = os.path.join(self.folder, "stderr")
         self.config = copy.deepcopy(config) if config else Config()
+        self.program = None  # in place of the one under test
         self.ports = {}
         self.sockets = []
         self.environment = {}
@@ -100,7 +101,7 @@ class Relay:
         before = len(self.events("ready"))
         ready = ready or (lambda: len(self.events("ready")) > before)
         wrapper = shlex.split(os.environ.get("SLUICE_WRAPPER", ""))
-        command = [*wrapper, binary(), "serve", "-c", self.config_path]
+        command = [*wrapper, self.program or binary(), "serve", "-c", self.config_path]
         descriptors = [socket.fileno() for socket in self.sockets]
         if descriptors:
             command = [sys.executable, "-c", _AS_SYSTEMD, ",".join(map(str, descriptors)), *command]
@@ -204,7 +205,7 @@ class Relay:
     def command(self, *words, stdin=None, timeout=60.0):
         """Run a subcommand, such as "queue", "list", and return the completed process."""
         return subprocess.run(
-            [binary(), *words, "-c", self.config_path],
+            [self.program or binary(), *words, "-c", self.config_path],
             input=stdin,
             capture_output=True,
             text=True,
