@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <string.h>
 
 struct histogram {
 	_Atomic int64_t sum, bucket[HISTOGRAM_BUCKETS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/users.h"
 
-#include "base/keyed_hash.h"
 #include "base/mem.h"
 
 #include <assert.h>

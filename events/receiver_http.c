@@ -7,7 +7,6 @@
 #include "events/receiver_impl.h"
 
 #include <curl/curl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

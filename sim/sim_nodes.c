@@ -4,7 +4,6 @@
 #include "base/log.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static double in_seconds(int64_t ms)
 {

@@ -5,8 +5,6 @@
 #include "base/mem.h"
 #include "cluster/cluster.h"
 
-#include <stdlib.h>
-
 void stage_touch(struct stage *st)
 {
 	int64_t now_ms = clock_steady_ms();

@@ -15,8 +15,6 @@
 #include "sim/model_host.h"
 #include "sim/watch_nodes.h"
 
-#include <string.h>
-
 enum {
 	REST_MS = 3 * 3600 * 1000, /* longer than any record is kept for */
 	AT_ONCE = 200,		   /* so many things are looked at in one step, */

@@ -10,7 +10,6 @@
 #include "smtpd/rewrite.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum response addressing_sender(const struct conf *c, const char *address, char **rewritten)
 {

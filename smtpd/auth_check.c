@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 static struct auth_check *of_job(struct thread_pool_job *job)
 {

@@ -9,7 +9,6 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* "[127.0.0.1]" and its like: nobody's mail host but our own, or none at all. */

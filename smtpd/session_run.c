@@ -20,7 +20,6 @@
 #include <assert.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { OUT_MAX = 64 << 10 }; /* bytes of replies not read, beyond which no command is taken */
 

@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	SHOWN = 10,

@@ -13,7 +13,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 static void put_counts(struct buf *to, const struct page_point *p)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/local/check_hops.h"
 
-#include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/near.h"
 #include "base/tables.h"

@@ -7,9 +7,6 @@
 #include "cmd/text/json_put.h"
 #include "qmgr/route/source_choice.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char *const actions[] = {"deliver", "error", "discard"};
 
 static void put_origin(struct buf *to, const struct table_origin *at)

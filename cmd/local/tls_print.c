@@ -9,7 +9,6 @@
 #include "cmd/text/moment.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char *failure_of(const struct route_hop *h)
 {

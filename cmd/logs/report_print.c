@@ -5,7 +5,6 @@
 #include "cmd/text/moment.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const struct {
 	const char *word, *title, *column[REPORT_COLUMNS];

@@ -21,7 +21,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };

@@ -12,7 +12,6 @@
 #include "cmd/text/reply_words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

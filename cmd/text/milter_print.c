@@ -9,7 +9,6 @@
 #include "cmd/text/moment.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *state_word(const struct milter_row *r)
