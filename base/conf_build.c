@@ -177,14 +177,6 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	apply_block(&b, block, section);
 }
 
-static struct conf_provider *provider_of_title(const struct conf *c, const char *title)
-{
-	for (int i = 0; i < c->nprovider; i++)
-		if (strcmp(c->provider[i].title, title) == 0)
-			return &c->provider[i];
-	return NULL;
-}
-
 static bool has_setting(const struct conf_block *block, const char *setting)
 {
 	for (int i = 0; i < block->nsetting; i++)
@@ -197,7 +189,7 @@ static bool has_setting(const struct conf_block *block, const char *setting)
 static void take_provider(struct builder *b, const struct conf_block *block, const char *file)
 {
 	struct builder of_file = {b->conf, b->from, file, b->lines, b->faults};
-	struct conf_provider *p = provider_of_title(b->conf, block->title);
+	struct conf_provider *p = conf_find(b->conf, CONF_KIND_PROVIDER, block->title);
 	if (!p) {
 		p = &b->conf->provider[b->conf->nprovider++];
 		set_title((struct conf_titled *)p, CONF_KIND_PROVIDER, block->title, block->line);

@@ -493,9 +493,7 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (!conf_pattern_good(r->title))
 		FAULT(c, r, -1, r->line,
 		      "\"%s\" is not an address, a domain, a .parent of domains, or *", r->title);
-	for (int i = 0; i < f->ntransport; i++)
-		if (strcmp(f->transport[i].title, r->transport) == 0)
-			r->by = &f->transport[i];
+	r->by = conf_find(f, CONF_KIND_TRANSPORT, r->transport);
 	if (!r->by)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
 	r->named = conf_lines_find(c->lines, &r->transport, -1, 0) > 0;
@@ -679,9 +677,8 @@ static void check_flow(struct check *c, struct conf_flow *w)
 		if (strcmp(o->title, w->title) == 0)
 			FAULT(c, w, -1, w->line, "flow \"%s\" is already there, in line %d",
 			      w->title, o->line);
-	for (int i = 0; *w->transport && i < f->ntransport; i++)
-		if (strcmp(f->transport[i].title, w->transport) == 0)
-			w->by = &f->transport[i];
+	if (*w->transport)
+		w->by = conf_find(f, CONF_KIND_TRANSPORT, w->transport);
 	if (*w->transport && !w->by)
 		FAULT(c, &w->transport, -1, w->line, "flow \"%s\": there is no transport \"%s\"",
 		      w->title, w->transport);

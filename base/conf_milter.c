@@ -38,14 +38,6 @@ static void check_section(const struct conf *c, struct conf_milter *m,
 		      m->address);
 }
 
-static const struct conf_milter *find_milter(const struct conf *c, const char *title)
-{
-	for (int i = 0; i < c->nmilter; i++)
-		if (strcmp(c->milter[i].title, title) == 0)
-			return &c->milter[i];
-	return NULL;
-}
-
 /* A filter of the listener's, named by item `i` of its milters. */
 static void add_milter(const struct conf *c, struct conf_listener *l, int i,
 		       const struct conf_milter *m, const struct conf_lines *lines,
@@ -68,7 +60,7 @@ static void check_listener(const struct conf *c, struct conf_listener *l,
 {
 	for (int i = 0; i < l->milters.n; i++) {
 		const char *name = l->milters.item[i];
-		const struct conf_milter *m = find_milter(c, name);
+		const struct conf_milter *m = conf_find(c, CONF_KIND_MILTER, name);
 		if (m)
 			add_milter(c, l, i, m, lines, faults);
 		else if (strcmp(name, "*") != 0)

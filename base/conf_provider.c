@@ -105,9 +105,7 @@ static void find_transport(struct conf *c, struct conf_provider *p, const struct
 {
 	if (!*p->transport)
 		return;
-	for (int i = 0; i < c->ntransport; i++)
-		if (strcmp(c->transport[i].title, p->transport) == 0)
-			p->by = &c->transport[i];
+	p->by = conf_find(c, CONF_KIND_TRANSPORT, p->transport);
 	c->providers_carry = true;
 	if (!p->by)
 		conf_fault(faults, p->by_file, conf_lines_find(lines, &p->transport, -1, p->line),

@@ -2,6 +2,7 @@
 #include "base/conf_rows.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum { RESTART, RELOAD };
 
@@ -218,4 +219,14 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 	default:
 		return (void *)c;
 	}
+}
+
+void *conf_find(const struct conf *c, enum conf_kind kind, const char *title)
+{
+	for (int i = 0; i < conf_count(c, kind); i++) {
+		struct conf_titled *section = conf_at(c, kind, i);
+		if (strcmp(section->title, title) == 0)
+			return section;
+	}
+	return NULL;
 }

@@ -81,6 +81,9 @@ int conf_count(const struct conf *, enum conf_kind);
 void *conf_at(const struct conf *, enum conf_kind, int i);
 /* The struct of the i-th section of a kind; 1 for those without a title. */
 
+void *conf_find(const struct conf *, enum conf_kind,
+		const char *title); /* the first that has this title; or NULL */
+
 static inline void *conf_place(const void *section, const struct conf_row *row)
 {
 	return (char *)section + row->offset;

@@ -30,10 +30,7 @@ struct check {
 
 const struct conf_source *conf_source_find(const struct conf *c, const char *name)
 {
-	for (int i = 0; i < c->nsource; i++)
-		if (strcmp(c->source[i].title, name) == 0)
-			return &c->source[i];
-	return NULL;
+	return conf_find(c, CONF_KIND_SOURCE, name);
 }
 
 const union address *conf_source_address(const struct conf_source *s, int family)

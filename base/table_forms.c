@@ -3,6 +3,7 @@
 
 #include "base/access_value.h"
 #include "base/alias_value.h"
+#include "base/conf_rows.h"
 #include "base/credential.h"
 #include "base/dkim_rows.h"
 #include "base/envelope.h"
@@ -44,21 +45,13 @@ static const char *check_alias(const void *context, const char *key, const char 
 	return value;
 }
 
-static bool transport_exists(const struct conf *c, const char *title)
-{
-	for (int i = 0; i < c->ntransport; i++)
-		if (strcmp(c->transport[i].title, title) == 0)
-			return true;
-	return false;
-}
-
 /* Recipients are asked about in the name of verify { sender }, whoever the sender is. */
 static const char *check_way(const struct conf *c, bool may_verify, const char *value,
 			     struct buf *why)
 {
 	struct route_value v;
 	const char *bad = route_value_parse(value, &v, why);
-	if (!bad && v.transport && !transport_exists(c, v.transport)) {
+	if (!bad && v.transport && !conf_find(c, CONF_KIND_TRANSPORT, v.transport)) {
 		buf_printf(why, "there is no transport \"%s\"", v.transport);
 		bad = value;
 	} else if (!bad && v.verify && !may_verify) {

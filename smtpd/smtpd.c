@@ -2,6 +2,7 @@
 #include "smtpd/smtpd.h"
 
 #include "base/conf_note.h"
+#include "base/conf_rows.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/stream.h"
@@ -209,10 +210,8 @@ static void carry_out(struct smtpd *s, struct plan *plan, struct conf *conf)
 /* One that mail passes; else NULL. */
 static const struct conf_milter *find_filter(const struct conf *c, const char *name)
 {
-	for (int i = 0; c && i < c->nmilter; i++)
-		if (strcmp(c->milter[i].title, name) == 0 && conf_milter_passed(c, &c->milter[i]))
-			return &c->milter[i];
-	return NULL;
+	const struct conf_milter *m = c ? conf_find(c, CONF_KIND_MILTER, name) : NULL;
+	return m && conf_milter_passed(c, m) ? m : NULL;
 }
 
 /* A filter works, until it is found not to. What is known of it is known of where it was. */

@@ -190,14 +190,6 @@ static void seek_in_sections(struct seeking *s)
 	}
 }
 
-static const struct conf_transport *transport_of(const struct conf *c, const char *title)
-{
-	for (int i = 0; title && i < c->ntransport; i++)
-		if (strcmp(c->transport[i].title, title) == 0)
-			return &c->transport[i];
-	return &c->transport[0];
-}
-
 static void look_at_row(void *context, const char *key, const char *value)
 {
 	struct seeking *s = context;
@@ -206,7 +198,7 @@ static void look_at_row(void *context, const char *key, const char *value)
 	if (s->route.by)
 		return;
 	if (!route_value_parse(value, &v, &why) && has_hop(&v.relay, &s->hop)) {
-		s->route = (struct route){.by = transport_of(s->conf, v.transport),
+		s->route = (struct route){.by = route_transport(s->conf, v.transport),
 					  .setting = tables_setting(s->role)};
 		free(tables_get(s->conf->tables, s->role, key, &s->route.origin));
 	}

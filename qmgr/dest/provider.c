@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/provider.h"
 
+#include "base/conf_rows.h"
 #include "base/mem.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
@@ -64,14 +65,6 @@ static void on_wake(void *owner)
 	else if (pace_ms > now_ms)
 		wake_at(p, pace_ms);
 	p->db->thread.settle(p->db->thread.context);
-}
-
-static const struct conf_provider *settings_of(const struct conf *c, const char *name)
-{
-	for (int i = 0; i < c->nprovider; i++)
-		if (strcmp(c->provider[i].title, name) == 0)
-			return &c->provider[i];
-	return NULL;
 }
 
 static void make_cells(struct provider *p)
@@ -205,7 +198,7 @@ void provider_leave(struct site *s)
 void provider_configure(struct destdb *db)
 {
 	for (struct provider *p = db->providers; p; p = p->hh.next) {
-		p->settings = settings_of(db->sched->conf, p->name);
+		p->settings = conf_find(db->sched->conf, CONF_KIND_PROVIDER, p->name);
 		if (p->settings)
 			pace_cap(&p->pace, &p->settings->rate, destdb_now_ms(db));
 	}
@@ -218,7 +211,7 @@ bool provider_known(const struct destdb *db, const char *name)
 	for (const struct provider *p = db->providers; p; p = p->hh.next)
 		if (strcmp(p->name, name) == 0)
 			return true;
-	return settings_of(db->sched->conf, name);
+	return conf_find(db->sched->conf, CONF_KIND_PROVIDER, name);
 }
 
 static void clear_pacing(struct provider *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/route/route.h"
 
+#include "base/conf_rows.h"
 #include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -44,12 +45,10 @@ struct route_table {
 
 static const struct conf_list no_relay;
 
-static const struct conf_transport *transport_named(const struct conf *c, const char *title)
+const struct conf_transport *route_transport(const struct conf *c, const char *title)
 {
-	for (int i = 0; title && i < c->ntransport; i++)
-		if (strcmp(c->transport[i].title, title) == 0)
-			return &c->transport[i];
-	return &c->transport[0];
+	const struct conf_transport *t = title ? conf_find(c, CONF_KIND_TRANSPORT, title) : NULL;
+	return t ? t : &c->transport[0];
 }
 
 static void set_route(struct route *r, const struct route_value *v)
@@ -153,7 +152,7 @@ static struct parsed *get_parsed(struct route_table *t, char *text)
 	assert(!bad); /* it was checked when the table was read */
 	(void)bad;
 	buf_fini(&why);
-	p->route.by = transport_named(t->conf, p->value.transport);
+	p->route.by = route_transport(t->conf, p->value.transport);
 	p->route.relay = &p->value.relay;
 	p->route.named = p->value.transport || p->value.relay.n > 0;
 	p->route.verify = p->value.verify;

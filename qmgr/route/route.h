@@ -49,6 +49,9 @@ struct route {
 struct route_table *route_table_new(const struct conf *);
 void route_table_free(struct route_table **);
 
+const struct conf_transport *route_transport(const struct conf *, const char *title);
+/* The one that a row of a table names; NULL: it names none, and the first carries it. */
+
 const struct route *route_find(struct route_table *, const char *sender, const char *address);
 /* Both as an envelope keeps them: local part as given, domain in lower case. */
 
