@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/words.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -18,6 +20,14 @@ const char *words_next(const char **text, size_t *len)
 	*len = strcspn(word, BLANKS);
 	*text = word + *len;
 	return word;
+}
+
+char *words_line(const char **text)
+{
+	const char *line = *text;
+	size_t len = strcspn(line, "\n");
+	*text = line + len + (line[len] == '\n');
+	return *line ? mem_strndup(line, len) : NULL;
 }
 
 bool words_is(const char *word, size_t len, const char *wanted)

@@ -1,4 +1,4 @@
-/* words.h - splits a value into words.
+/* words.h - splits a value into words, and a text into lines.
  *
  * THREAD     Any. Pure.
  */
@@ -15,6 +15,9 @@ static inline bool words_is_blank(char c)
 
 const char *words_next(const char **text, size_t *len);
 /* The next word, and step over it; of length 0 at the end. */
+
+char *words_line(const char **text);
+/* A copy of the next line, without its end, and step over it; NULL: there is none. */
 
 const char *words_rest(const char **text); /* all that is left, without blanks in front */
 bool words_is(const char *word, size_t len, const char *wanted); /* in any case */

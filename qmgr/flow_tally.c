@@ -2,6 +2,7 @@
 #include "qmgr/flow_tally.h"
 
 #include "base/mem.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -189,11 +190,6 @@ static void read_line(struct flow_tallies *all, const char *line)
 
 void flow_tallies_read(struct flow_tallies *all, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *line = mem_printf("%.*s", (int)len, text);
+	for (char *line; (line = words_line(&text)); free(line))
 		read_line(all, line);
-		free(line);
-		text += len + (text[len] == '\n');
-	}
 }

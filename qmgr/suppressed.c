@@ -4,6 +4,7 @@
 #include "base/hint.h"
 #include "base/mem.h"
 #include "base/name_key.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -142,12 +143,7 @@ static void read_line(struct suppressed *s, const char *line)
 
 void suppressed_read(struct suppressed *s, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *line = mem_strndup(text, len);
+	for (char *line; (line = words_line(&text)); free(line))
 		read_line(s, line);
-		free(line);
-		text += len + (text[len] == '\n');
-	}
 	s->changed = false;
 }

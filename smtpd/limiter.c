@@ -7,6 +7,7 @@
 #include "base/sharing.h"
 #include "base/tables.h"
 #include "base/text_note.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -428,14 +429,9 @@ struct limiter *limiter_new(struct conf *conf, struct loop *saver)
 
 void limiter_recall(struct limiter *l, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *login = mem_printf("%.*s", (int)len, text);
-		if (len > 0)
+	for (char *login; (login = words_line(&text)); free(login))
+		if (*login)
 			limits_suspend(&l->limits, login, true);
-		free(login);
-		text += len + (text[len] == '\n');
-	}
 }
 
 void limiter_recall_figures(struct limiter *l, const char *text)

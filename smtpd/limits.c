@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -350,11 +351,6 @@ static void read_kept_row(struct limits *t, const char *line)
 
 void limits_read(struct limits *t, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *line = mem_printf("%.*s", (int)len, text);
+	for (char *line; (line = words_line(&text)); free(line))
 		read_kept_row(t, line);
-		free(line);
-		text += len + (text[len] == '\n');
-	}
 }

@@ -2,7 +2,7 @@
 #include "tlsrpt/tlsrpt_text.h"
 
 #include "base/conf.h"
-#include "base/mem.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +24,9 @@ static void write_policy(const struct tlsrpt_policy *p, struct buf *to)
 {
 	buf_printf(to, "policy %s %lld %lld\n", tls_result_policy_word(p->policy),
 		   (long long)p->successes, (long long)p->failures);
-	for (const char *line = p->text; *line;) {
-		size_t len = strcspn(line, "\n");
-		buf_printf(to, "text %.*s\n", (int)len, line);
-		line += len + (line[len] == '\n');
-	}
+	const char *text = p->text;
+	for (char *line; (line = words_line(&text)); free(line))
+		buf_printf(to, "text %s\n", line);
 	for (int i = 0; i < p->ndetail; i++)
 		write_detail(&p->detail[i], to);
 }
@@ -160,13 +158,8 @@ static void read_line(struct reading *r, const char *line)
 void tlsrpt_text_read(struct tlsrpt_tally *t, const char *text)
 {
 	struct reading r = {.tally = t, .successes = -1};
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *line = mem_strndup(text, len);
+	for (char *line; (line = words_line(&text)); free(line))
 		read_line(&r, line);
-		free(line);
-		text += len + (text[len] == '\n');
-	}
 	settle_policy(&r);
 	buf_fini(&r.text);
 }

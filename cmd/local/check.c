@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice check: say whether a configuration can be used, without changing anything of a running relay. */
+#include "base/words.h"
 #include "cmd/local/check_access.h"
 #include "cmd/local/check_warnings.h"
 #include "cmd/cmd.h"
@@ -8,6 +9,7 @@
 #include "cmd/text/stats_print.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
@@ -41,12 +43,10 @@ static void say_conditions(const struct conf *conf)
 {
 	struct buf stats = {0};
 	bool said = client_try_into(conf->spool, "stats", &stats);
-	const char *line = said ? buf_cstr(&stats) : "";
-	for (size_t len; *line; line += len + (line[len] == '\n')) {
-		len = strcspn(line, "\n");
+	const char *text = said ? buf_cstr(&stats) : "";
+	for (char *line; (line = words_line(&text)); free(line))
 		if (strncmp(line, STATS_CONDITION, strlen(STATS_CONDITION)) == 0)
-			fprintf(stderr, "the relay that runs: %.*s\n", (int)len, line);
-	}
+			fprintf(stderr, "the relay that runs: %s\n", line);
 	buf_fini(&stats);
 }
 

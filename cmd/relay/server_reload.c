@@ -5,11 +5,13 @@
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "base/log_place.h"
+#include "base/words.h"
 #include "cmd/confine/sandbox.h"
 #include "cmd/relay/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
@@ -67,11 +69,8 @@ void server_use_certificates(void *owner)
 
 static void say_lines(enum log_level level, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		log_event(level, "reload", "message", log_text("%.*s", (int)len, text), NULL);
-		text += len + (text[len] == '\n');
-	}
+	for (char *line; (line = words_line(&text)); free(line))
+		log_event(level, "reload", "message", line, NULL);
 }
 
 static bool move_log(const struct conf *old, const struct conf *new, struct buf *says)

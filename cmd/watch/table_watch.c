@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/words.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { LOOK_MS = 1000 };
 
@@ -55,12 +55,9 @@ void table_watch_start(struct table_watch *w, const struct conf *conf)
 
 static void say_faults(const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
+	for (char *line; (line = words_line(&text)); free(line))
 		log_event(LOG_LEVEL_ERROR, "tables", "message",
-			  log_text("%.*s; what it said before stays", (int)len, text), NULL);
-		text += len + (text[len] == '\n');
-	}
+			  log_text("%s; what it said before stays", line), NULL);
 }
 
 struct conf *table_watch_renew(struct conf *conf)

@@ -2,6 +2,7 @@
 #include "qmgr/dest/destdb_text.h"
 
 #include "base/clock.h"
+#include "base/words.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/fields.h"
 #include "qmgr/dest/host_text.h"
@@ -11,6 +12,7 @@
 #include "qmgr/dest/suspend.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHUT_MOST_MS (INT64_C(30) * 24 * 3600000) /* as maximal_backoff_time */
@@ -140,15 +142,10 @@ static bool read_suspended(struct destdb *db, const char *line, struct buf *room
 
 void destdb_read(struct destdb *db, const char *text)
 {
-	struct buf line, room;
+	struct buf room;
 	bool current = true; /* all of it is on disk */
-	buf_init(&line);
 	buf_init(&room);
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		buf_clear(&line);
-		buf_append(&line, text, len);
-		const char *one = buf_cstr(&line);
+	for (char *one; (one = words_line(&text)); free(one)) {
 		if (strncmp(one, "host\t", 5) == 0)
 			read_host(db, one, &room);
 		else if (strncmp(one, "plain\t", 6) == 0)
@@ -157,9 +154,7 @@ void destdb_read(struct destdb *db, const char *text)
 			read_site(db, one, &room);
 		else if (strncmp(one, "suspended\t", 10) == 0)
 			current &= read_suspended(db, one, &room);
-		text += len + (text[len] == '\n');
 	}
-	buf_fini(&line);
 	buf_fini(&room);
 	db->learnt = !current;
 }
