@@ -25,8 +25,7 @@ static void put_head(const struct metrics_print *p, const char *name, int len, c
 static void put_value(const struct metrics_print *p, const char *name, const char *labels,
 		      const char *value)
 {
-	struct buf full;
-	buf_init(&full);
+	struct buf full = {0};
 	buf_printf(&full, *labels ? "%s{%s}" : "%s", name, labels);
 	if (p->form == METRICS_JSON) {
 		buf_puts(p->to, ",");
@@ -66,8 +65,7 @@ void metrics_print_family(const struct metrics_print *p, const char *name, const
 
 void metrics_label(struct buf *to, const char *name, const char *value)
 {
-	struct buf clean;
-	buf_init(&clean);
+	struct buf clean = {0};
 	utf8_put(&clean, value);
 	buf_printf(to, "%s%s=\"", buf_len(to) ? "," : "", name);
 	for (const char *c = buf_cstr(&clean); *c; c++) {
@@ -169,8 +167,7 @@ static void put_cells(const struct metrics_print *p, enum metric_family f)
 		/* All names are there for alarms; a reader is told of what is so. */
 		if (p->brief && f == FAMILY_conditions && metric_cell_value(c) == 0)
 			continue;
-		struct buf labels;
-		buf_init(&labels);
+		struct buf labels = {0};
 		for (int i = 0; i < 2 && families[f].label[i]; i++)
 			metrics_label(&labels, families[f].label[i], metric_cell_label(c, i));
 		metrics_print_number(p, families[f].name, buf_cstr(&labels), metric_cell_value(c));

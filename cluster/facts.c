@@ -280,8 +280,7 @@ static void put_pattern_of_hosts(struct buf *out, const char *prefix)
 
 static void scan_hosts(struct facts *f, const char *cursor)
 {
-	struct buf pattern;
-	buf_init(&pattern);
+	struct buf pattern = {0};
 	put_pattern_of_hosts(&pattern, link_prefix(f->link));
 	const char *arg[] = {"SCAN", cursor, "MATCH", buf_cstr(&pattern), "COUNT", "500"};
 	link_send(f->link, on_scanned, f, 6, arg, NULL);

@@ -60,8 +60,7 @@ static void begin_options(struct options *o)
 
 static _Noreturn void wrong_option(const struct options *o, int option, char **argv)
 {
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	options_fault(&error, option, argv);
 	options_wrong(o, "%s", buf_cstr(&error));
 }
@@ -108,8 +107,7 @@ void options_wrong(const struct options *o, const char *fmt, ...)
 
 struct conf *options_conf_with(const struct options *o, unsigned with)
 {
-	struct buf errors;
-	buf_init(&errors);
+	struct buf errors = {0};
 	struct conf *conf = conf_read_with(o->conf_file, with, &errors);
 	if (!conf)
 		fputs(buf_cstr(&errors), stderr);
@@ -129,8 +127,7 @@ struct conf *options_conf_at(const char *file)
 
 struct conf *options_conf_to_ask(const struct options *o)
 {
-	struct buf errors;
-	buf_init(&errors);
+	struct buf errors = {0};
 	struct conf *conf = conf_read_to_ask(o->conf_file, &errors);
 	fputs(buf_cstr(&errors), stderr);
 	if (conf && conf->faulty)

@@ -203,8 +203,7 @@ static size_t sign_text(const struct conf_dkim *d, const struct buf *text,
 
 static void put_base64(struct buf *to, const unsigned char *bytes, size_t len, size_t column)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	base64_encode(&text, bytes, len);
 	for (size_t at = 0; at < buf_len(&text);) {
 		size_t n = LINE_MAX_WANTED - column;

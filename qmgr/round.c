@@ -250,8 +250,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 				.expires_ms = retry_last_ms(&terms, e),
 				.now_ms = r->arrived_ms,
 				.id = r->id};
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	bounce_write(&report, &text);
 	size_t len;
 	char *bytes = buf_steal(&text, &len);

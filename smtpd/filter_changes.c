@@ -232,8 +232,7 @@ const char *filter_changes_add(struct filter_changes *f, const struct milter_ans
  * for the end of the header. */
 static char *field_text(const struct filter_change *c)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	buf_puts(&text, c->text[0]);
 	buf_puts(&text, c->leading_space ? ":" : ": ");
 	for (const char *at = c->text[1]; *at;) {

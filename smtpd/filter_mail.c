@@ -86,8 +86,7 @@ static int settle_body(struct passage *p)
 
 static int make_changes(struct filter_mail *m, const char *filter)
 {
-	struct buf what;
-	buf_init(&what);
+	struct buf what = {0};
 	bool body = filter_changes_make(&m->changes, &what);
 	m->changed = true;
 	if (m->quarantine) {

@@ -151,8 +151,7 @@ void filtering_mail(struct session *s, filtering_resume *resume)
 		return;
 	}
 	const struct envelope *e = s->tx->envelope;
-	struct buf parameters;
-	buf_init(&parameters);
+	struct buf parameters = {0};
 	if (s->tx->announced)
 		buf_printf(&parameters, " SIZE=%llu", (unsigned long long)s->tx->announced);
 	if (e->body == BODY_8BITMIME)
@@ -197,8 +196,7 @@ void filtering_rcpt(struct session *s, const char *address, uint8_t notify, cons
 		resume(s, true);
 		return;
 	}
-	struct buf parameters;
-	buf_init(&parameters);
+	struct buf parameters = {0};
 	put_notify(&parameters, notify);
 	if (orcpt)
 		buf_printf(&parameters, " ORCPT=%s", orcpt);

@@ -29,9 +29,8 @@ static void put_bytes(void *owner, const char *bytes, size_t len)
 static void add_missing(void *owner, bool blank_line)
 {
 	struct intake *in = owner;
-	struct buf fields;
+	struct buf fields = {0};
 	char date[DATETIME_TEXT], id[IDENT_TEXT];
-	buf_init(&fields);
 	if (!in->header.date)
 		buf_printf(&fields, "Date: %s\r\n", datetime_text(date_ms(), date));
 	if (!in->header.message_id) {

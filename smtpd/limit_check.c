@@ -114,8 +114,7 @@ static const char *const action_names[] = {
 static void log_limit(const struct session *s, const struct limiter_question *q)
 {
 	const struct limits_ruling *r = &q->ruling;
-	struct buf rate;
-	buf_init(&rate);
+	struct buf rate = {0};
 	conf_rate_print(&r->rate, &rate); /* in quotes */
 	const char *limit =
 		log_text("%s %.*s", of_names[q->of], (int)buf_len(&rate) - 2, buf_cstr(&rate) + 1);

@@ -107,9 +107,8 @@ static void turn_away(int fd, enum response why, const struct listener *l,
 		      const union address *peer)
 {
 	char text[64];
-	struct buf line;
+	struct buf line = {0};
 	const struct response_row *row = response_row(why);
-	buf_init(&line);
 	if (l->service->listener->tls != LISTENER_TLS_IMPLICIT) {
 		response_print(&line, why, l->service->hostname);
 		/* Bytes that the socket's empty buffer does not take nobody misses. */

@@ -110,10 +110,9 @@ void session_refuse_as(struct session *s, const struct access_value *v, const ch
 void session_refuse_with(struct session *s, enum response r, const char *to, ...)
 {
 	const struct response_row *row = response_row(r);
-	struct buf line;
+	struct buf line = {0};
 	va_list args;
 	va_start(args, to);
-	buf_init(&line);
 	response_vprint(&line, r, args);
 	va_end(args);
 	put_line(s, "%s", buf_cstr(&line));

@@ -95,10 +95,9 @@ static size_t header_ends(const char *text, size_t from, size_t len)
 /* The header of what lies in a file, and a little more, into memory. */
 static bool load_header(struct draft *d, size_t *len)
 {
-	struct buf text;
+	struct buf text = {0};
 	ssize_t n = 1;
 	size_t end = 0;
-	buf_init(&text);
 	while (n > 0 && end == 0 && buf_len(&text) <= DRAFT_HEADER_MAX) {
 		size_t before = buf_len(&text);
 		n = read_content(d, before, buf_reserve(&text, HEADER_PIECE), HEADER_PIECE);

@@ -92,8 +92,7 @@ void dest_job_apply(const struct cluster_order *o, struct loop *loop, struct loo
 
 static void say_found(struct request *r, const struct dest_job *j, struct dest_command *c)
 {
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	if (!order_changes(c->op))
 		dest_print_sort(c);
 	if (order_changes(c->op) && j->args.json)

@@ -187,9 +187,8 @@ static void put_object(struct buf *to, const struct explain_domain *r, const str
 
 void explain_domain_print(struct buf *to, struct explain_domain *r, bool json, int64_t now_ms)
 {
-	struct buf sentence;
+	struct buf sentence = {0};
 	qsort(r->of, (size_t)r->n, sizeof r->of[0], by_recipients);
-	buf_init(&sentence);
 	for (int i = 0; i < r->n; i++) {
 		buf_clear(&sentence);
 		put_sentence(&sentence, &r->of[i], r->cut, now_ms, json);

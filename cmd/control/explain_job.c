@@ -112,8 +112,7 @@ void explain_job_answer(struct explain_question *x)
 {
 	struct explain_job *j = x->owner;
 	magic_check(j, EXPLAIN_JOB_MAGIC);
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	if (j->shown) {
 		explain_print_spooled(&out, &j->shown->row[0], x, j->json, clock_wall_ms());
 		explain_question_free(&x);
@@ -140,8 +139,7 @@ void explain_job_answer(struct explain_question *x)
  * without any mail that much is said. */
 static void finish_domain(struct explain_job *j)
 {
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	buf_append(&out, buf_data(&j->said), buf_len(&j->said));
 	explain_domain_print(&out, j->domain, j->json, clock_wall_ms());
 	if (buf_len(&out) == 0 && strpbrk(j->what, ".:["))

@@ -146,8 +146,7 @@ static void say_unread(struct queue_job *j)
 
 static void say_total(struct queue_job *j)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	if (j->args.verb == QUEUE_LIST && !j->args.json)
 		queue_print_summary(&text, j->messages, j->bytes);
 	else if (is_change(j))
@@ -289,9 +288,8 @@ static void take_end_of_page(struct queue_job *j, const struct spool_command *c)
 
 static void take_page(struct queue_job *j, const struct spool_command *c)
 {
-	struct buf out;
+	struct buf out = {0};
 	int64_t now_ms = clock_wall_ms();
-	buf_init(&out);
 	for (int i = 0; i < c->nrow; i++)
 		take_row(j, &c->row[i], now_ms, &out);
 	if (c->id != 0 && c->nrow == 0)
@@ -394,8 +392,7 @@ static void ask_for_sites(struct queue_job *j, struct loop *qmgr)
 
 static bool parse_request(struct queue_job *j, struct request *r)
 {
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	bool ok = queue_args_parse(&j->args, r->argc, r->argv, &error) && !j->args.help;
 	if (ok && j->args.verb == QUEUE_CHECK) {
 		buf_puts(&error, "a running relay does not check its queue");

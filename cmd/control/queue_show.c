@@ -43,9 +43,8 @@ bool queue_show_more(struct queue_job *j)
 {
 	const struct content *content = j->shown->row[0].content;
 	char piece[PIECE];
-	struct buf out;
+	struct buf out = {0};
 	bool all = !content || j->args.json || (!j->args.header && !j->args.body);
-	buf_init(&out);
 	while (!all && !control_full(j->request)) {
 		ssize_t n = content_read(content, j->sent, piece, sizeof piece);
 		all = n <= 0 || (j->in_body && !j->args.body);
@@ -63,8 +62,7 @@ bool queue_show_more(struct queue_job *j)
 
 void queue_show_begin(struct queue_job *j, struct spool_command *c)
 {
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	j->shown = c;
 	j->newlines = 1; /* a message may begin with the empty line */
 	if (j->args.json)

@@ -58,8 +58,7 @@ static void put_row(struct shape_job *j, const struct shape_row *row, struct buf
 static void put_rows(struct shape_job *j)
 {
 	const struct shape *s = j->view.shape;
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	for (int n = 0; n < ROWS_AT_ONCE && j->next < s->n; n++)
 		put_row(j, &s->row[j->next++], &out);
 	control_say(j->request, buf_data(&out), buf_len(&out));
@@ -106,8 +105,7 @@ static void on_client_gone(struct request *r)
 /* The row of all counts as a line, as qshape has it. A table that is not the last is drawn over. */
 static void begin_answer(struct shape_job *j)
 {
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	j->shown = 1;
 	j->next = 0;
 	if (j->args.redraw && j->args.batch > 0)
@@ -209,8 +207,7 @@ static void begin_job(struct shape_job *j, const struct shape_job_asks *asks)
 void shape_job_start(struct request *r, const struct shape_job_asks *asks)
 {
 	struct shape_job *j = mem_zalloc(sizeof *j);
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	if (!shape_args_parse(&j->args, r->argc, r->argv, &error) || j->args.help) {
 		control_complain(r, "sluice: %s\n", buf_cstr(&error));
 		free(j);

@@ -82,8 +82,7 @@ void user_job_apply(const struct cluster_order *o, struct loop *loop, struct loo
 
 static void say_answer(struct request *r, const struct user_job *j, const struct limiter_order *o)
 {
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	if (order_changes(o->op) && j->args.json)
 		order_print_json(&out, "login", o->name, o->op, 0);
 	else if (order_changes(o->op))

@@ -62,8 +62,7 @@ static void put_line(struct buf *to, const struct verify *v)
 static void put_json(struct buf *to, const struct verify *v)
 {
 	const struct verdict *said = v->verdict;
-	struct buf reply;
-	buf_init(&reply);
+	struct buf reply = {0};
 	put_reply(&reply, v);
 	buf_puts(to, "{\"address\":");
 	log_json_string(to, v->address);
@@ -98,8 +97,7 @@ static void on_client_gone(struct request *r)
 static void say_answer(const struct asking *a, const struct verify *v)
 {
 	assert((size_t)v->result < sizeof results / sizeof *results && results[v->result].word);
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	(a->json ? put_json : put_line)(&out, v);
 	control_say(a->request, buf_data(&out), buf_len(&out));
 	control_finish(a->request, results[v->result].status);

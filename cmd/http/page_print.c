@@ -286,8 +286,7 @@ void page_print_now(struct buf *to, const struct page_now *now)
 
 static void put_words(struct buf *to, const char *name, const struct verdict *v)
 {
-	struct buf words;
-	buf_init(&words);
+	struct buf words = {0};
 	if (v)
 		reply_words_put(&words, v, false);
 	json_put_text(to, name, v ? buf_cstr(&words) : NULL);

@@ -52,8 +52,7 @@ int cmd_config(int argc, char **argv)
 	}
 	if (text && optind < argc)
 		options_wrong(&o, "--sample and --manual print all settings");
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	if (text == SAMPLE) {
 		conf_sample(&out);
 	} else if (text == MANUAL) {

@@ -205,8 +205,7 @@ static bool put_value(struct job *j, const struct import *m, const char *text, s
 		int64_t align;
 		char bytes[64];
 	} place = {0};
-	struct buf ours;
-	buf_init(&ours);
+	struct buf ours = {0};
 	if (m->form == FORM_address)
 		complete_address(j, text, &ours);
 	else
@@ -433,10 +432,8 @@ static void import_one(struct job *j, int i)
 {
 	const struct import *m = &imports[i];
 	struct postfix_setting *s = find_setting(j, m);
-	struct buf value, why;
+	struct buf value = {0}, why = {0};
 	j->named[i] = s != NULL;
-	buf_init(&value);
-	buf_init(&why);
 	if (s && is_before(j->done, i)) {
 		leave_out(j, s, "another setting says the same for mail by SMTP");
 	} else if (s && !postfix_conf_expand(j->from, s->value, &value)) {

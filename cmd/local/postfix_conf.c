@@ -58,8 +58,7 @@ static void read_lines(struct postfix_conf *c, FILE *in)
 	char *line = NULL;
 	size_t cap = 0;
 	int number = 0, begun = 0;
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	while (getline(&line, &cap, in) >= 0) {
 		number++;
 		const char *first = line + strspn(line, " \t\r\n");

@@ -156,10 +156,9 @@ static enum take_result look_at_file(struct reading *r, struct maildrop_first *f
 /* RFC 5321 4.4 leaves "from" to those who came by SMTP. */
 static void put_received(struct reading *r)
 {
-	struct buf field;
+	struct buf field = {0};
 	char id[IDENT_TEXT], date[DATETIME_TEXT];
 	const struct envelope *e = r->envelope;
-	buf_init(&field);
 	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->conf->own_name,
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)

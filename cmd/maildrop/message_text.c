@@ -193,9 +193,8 @@ bool message_text_recipients(const struct message_text *m, struct address_list *
 
 static void remove_fields(struct message_text *m, const char *name)
 {
-	struct buf kept;
+	struct buf kept = {0};
 	size_t want = strlen(name), at = 0;
-	buf_init(&kept);
 	while (at < buf_len(&m->header)) {
 		const char *field = buf_data(&m->header) + at;
 		size_t end = field_end(&m->header, at), len = end - at;

@@ -213,8 +213,7 @@ static void parse_option(struct sendmail_options *o, int option)
 void sendmail_options_parse(struct sendmail_options *o, int argc, char **argv)
 {
 	int option;
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	*o = (struct sendmail_options){.conf_file = options_default_conf(), .program = program};
 	optind = 0;
 	opterr = 0;

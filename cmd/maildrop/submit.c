@@ -79,8 +79,7 @@ static int judge_recipients(const struct submission *s, const struct offers *o, 
 static int send_sender(struct talk *t, const struct submission *s, const struct offers *o,
 		       struct buf *error)
 {
-	struct buf line;
-	buf_init(&line);
+	struct buf line = {0};
 	buf_printf(&line, "MAIL FROM:<%s>", s->sender);
 	if (o->size)
 		buf_printf(&line, " SIZE=%zu", buf_len(s->content));

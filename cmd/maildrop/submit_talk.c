@@ -120,9 +120,8 @@ bool talk_send(struct talk *t, const char *data, size_t len)
 
 int talk_say(struct talk *t, const char *fmt, ...)
 {
-	struct buf line;
+	struct buf line = {0};
 	va_list args;
-	buf_init(&line);
 	va_start(args, fmt);
 	buf_vprintf(&line, fmt, args);
 	va_end(args);

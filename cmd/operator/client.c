@@ -45,8 +45,7 @@ static bool send_all(int fd, const char *data, size_t len)
 
 static bool send_words(int fd, int argc, char **argv, bool progress)
 {
-	struct buf words;
-	buf_init(&words);
+	struct buf words = {0};
 	if (progress)
 		buf_append(&words, "=" CONTROL_WANTS_PROGRESS, sizeof CONTROL_WANTS_PROGRESS + 1);
 	for (int i = 0; i < argc; i++) {

@@ -59,10 +59,9 @@ static struct loop *queue_loop(const struct offline *o)
 static enum queue_verb verb_of(const struct request *r)
 {
 	struct queue_args args;
-	struct buf unused;
+	struct buf unused = {0};
 	char **words = mem_zalloc(((size_t)r->argc + 1) * sizeof *words);
 	memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
-	buf_init(&unused);
 	bool ok = queue_args_parse(&args, r->argc, words, &unused);
 	queue_args_fini(&args);
 	buf_fini(&unused);
@@ -75,8 +74,7 @@ static enum queue_verb verb_of(const struct request *r)
 /* Tables say who goes to a site, too; whoever may read the queue may read them, or does without. */
 static struct conf *with_tables(struct conf *conf)
 {
-	struct buf unused;
-	buf_init(&unused);
+	struct buf unused = {0};
 	struct conf *full = conf_read_with(conf->file, CONF_WITH_TABLES, &unused);
 	buf_fini(&unused);
 	return full ? full : conf_ref(conf);
@@ -120,8 +118,7 @@ static void handle_request(void *owner, struct request *r)
 	struct offline *o = owner;
 	bool shape = strcmp(r->argv[0], "shape") == 0;
 	enum queue_verb verb = shape ? QUEUE_LIST : verb_of(r);
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	if (verb == QUEUE_FLUSH) {
 		refuse_request(r, "nothing can be tried, and no filter asked, without it");
 	} else if (!(verb > QUEUE_FLUSH ? open_to_change : open_to_look)(o, &error)) {

@@ -148,8 +148,7 @@ int cmd_queue(int argc, char **argv)
 {
 	char name[] = "queue"; /* the relay's word for it */
 	struct queue_args args;
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	argv[0] = name;
 	bool ok = queue_args_parse(&args, argc, argv, &error);
 	int status = STATUS_DONE;

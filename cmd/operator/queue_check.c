@@ -21,9 +21,8 @@ static void print_buf(const struct buf *b)
 static void print_finding(void *owner, const struct check_finding *f)
 {
 	char id[IDENT_TEXT];
-	struct buf b;
+	struct buf b = {0};
 	(void)owner;
-	buf_init(&b);
 	buf_printf(&b, "%s%s/", f->left ? "left: " : "", f->folder);
 	utf8_put(&b, f->file);
 	if (f->bytes > 0)
@@ -41,9 +40,8 @@ static void print_finding(void *owner, const struct check_finding *f)
 static void print_finding_json(void *owner, const struct check_finding *f)
 {
 	char id[IDENT_TEXT];
-	struct buf b;
+	struct buf b = {0};
 	(void)owner;
-	buf_init(&b);
 	buf_printf(&b, "{\"fault\":\"%s\",\"folder\":\"%s\",\"file\":", check_fault_name(f->fault),
 		   f->folder);
 	log_json_string(&b, f->file);
@@ -117,8 +115,7 @@ static void print_summary_json(const struct check_summary *s)
 int queue_check(struct conf *conf, const struct queue_args *args)
 {
 	struct check check = {.found = args->json ? print_finding_json : print_finding};
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	privileges_raise_limits();
 	bool ok = args->repair ? privileges_become(conf->user, &error) &&
 					 spool_repair(conf, &check, &error)

@@ -71,8 +71,7 @@ static int run_shape(const struct shape_args *args, int argc, char **argv)
 int cmd_shape(int argc, char **argv)
 {
 	struct shape_args args;
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	bool ok = shape_args_parse(&args, argc, argv, &error);
 	int status;
 	if (!options_said(usage, args.help, ok, &error, &status))

@@ -176,8 +176,7 @@ static int look_again(struct top *t)
 
 static void draw_screen(struct top *t)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	measure_screen(&t->screen);
 	int n = top_screen_sites(&t->screen, &t->now);
 	if (t->screen.chosen >= n)

@@ -212,9 +212,8 @@ static int name_width(const struct top_screen *s, const struct top_look *l, int 
 
 static void put_site(const struct top_site *site, bool chosen, int width, struct buf *line)
 {
-	struct buf state;
+	struct buf state = {0};
 	char rate[NUMBER_RATE_MAX] = "";
-	buf_init(&state);
 	buf_puts(&state, site->state);
 	if (site->tried_in_s > 0) {
 		buf_puts(&state, " ");
@@ -247,9 +246,7 @@ static void print_table(const struct top_screen *s, const struct top_look *l, st
 void top_screen_print(const struct top_screen *s, const struct top_look *l,
 		      const struct top_look *before, int64_t now_ms, struct buf *to)
 {
-	struct buf line, all;
-	buf_init(&line);
-	buf_init(&all);
+	struct buf line = {0}, all = {0};
 	put_program(s, l, now_ms, &line);
 	put_line(&all, buf_cstr(&line), s->columns);
 	buf_clear(&line);

@@ -27,8 +27,7 @@
 
 static void handle_reload(struct server *s, struct request *r)
 {
-	struct buf says;
-	buf_init(&says);
+	struct buf says = {0};
 	bool done = server_reload(s, &says);
 	if (buf_len(&says) > 0)
 		control_complain(r, "%s", buf_cstr(&says));
@@ -57,8 +56,7 @@ static void handle_stop(struct server *s, struct request *r)
 
 static void handle_restart(struct server *s, struct request *r)
 {
-	struct buf says;
-	buf_init(&says);
+	struct buf says = {0};
 	bool done = ending_try_restart(s, &says);
 	if (buf_len(&says) > 0)
 		control_complain(r, "%s", buf_cstr(&says));

@@ -51,8 +51,7 @@ static void on_hangup(struct ev_loop *ev, ev_signal *w, int revents)
 {
 	(void)ev;
 	(void)revents;
-	struct buf says;
-	buf_init(&says);
+	struct buf says = {0};
 	server_reload(w->data, &says); /* it has logged what it says */
 	buf_fini(&says);
 }
@@ -61,8 +60,7 @@ static void on_restart(struct ev_loop *ev, ev_signal *w, int revents)
 {
 	(void)ev;
 	(void)revents;
-	struct buf says;
-	buf_init(&says);
+	struct buf says = {0};
 	ending_try_restart(w->data, &says);
 	buf_fini(&says);
 }
@@ -105,9 +103,8 @@ static void unwatch_signals(struct server *s, struct signals *w)
 
 static int run_server(struct conf *conf)
 {
-	struct buf error;
+	struct buf error = {0};
 	struct signals signals;
-	buf_init(&error);
 	struct server *s = server_new(conf, &error);
 	if (!s) {
 		fprintf(stderr, "sluice: %s\n", buf_cstr(&error));

@@ -27,8 +27,7 @@ static void answer_client(struct glancer *g, const struct snapshot *snapshot)
 				  .uptime_ms = clock_steady_ms() - j->server->started_ms,
 				  .snapshot = snapshot,
 				  .top = j->server->top};
-	struct buf out;
-	buf_init(&out);
+	struct buf out = {0};
 	stats_print(&out, j->form, &view);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);

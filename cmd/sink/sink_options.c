@@ -245,8 +245,7 @@ static bool parse_mood(const struct options *o, int option, struct sink_options 
 
 static void parse_size(const struct options *o, const char *text, int64_t *to)
 {
-	struct buf why;
-	buf_init(&why);
+	struct buf why = {0};
 	if (!conf_amount_parse(CONF_size, text, to, &why) || *to < 1 || *to > INT64_C(4) << 30)
 		options_wrong(o, "--size %s: %s", text,
 			      buf_len(&why) ? buf_cstr(&why) : "it is 1 to 4g");

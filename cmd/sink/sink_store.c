@@ -31,8 +31,7 @@ static int create_envelope(struct sink *k, char name[40])
 
 static bool write_envelope(const struct sink_session *s, int fd)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	buf_printf(&text, "from %s\n", s->from);
 	for (int i = 0; i < s->nto; i++)
 		buf_printf(&text, "to %s\n", s->to[i]);

@@ -76,8 +76,7 @@ static void widen_column(int *width, size_t len)
 /* The state with how long it holds, and its length. */
 static void put_state_padded(struct buf *to, const char *state, int64_t for_ms, int width)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	put_state(&text, state, for_ms);
 	buf_printf(to, "%-*s", width, buf_cstr(&text));
 	buf_fini(&text);
@@ -85,8 +84,7 @@ static void put_state_padded(struct buf *to, const char *state, int64_t for_ms, 
 
 static size_t state_length(const char *state, int64_t for_ms)
 {
-	struct buf text;
-	buf_init(&text);
+	struct buf text = {0};
 	put_state(&text, state, for_ms);
 	size_t len = buf_len(&text);
 	buf_fini(&text);

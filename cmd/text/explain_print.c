@@ -190,8 +190,7 @@ static void put_id(struct buf *to, const char *name, uint64_t id)
 static void put_object(struct buf *to, const struct explain_question *x,
 		       const struct explain_row *row, int64_t now_ms)
 {
-	struct buf sentence;
-	buf_init(&sentence);
+	struct buf sentence = {0};
 	put_sentence(&sentence, row, !x->id && !x->flow, now_ms, true);
 	buf_puts(to, "{");
 	put_id(to, "id", x->id);
@@ -372,8 +371,7 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 	bool flow = row->queue == SPOOL_DEFERRED && explain_print_of_flow(last);
 	char *relief = flow ? mem_printf("%s '%s'", s.relief, envelope_flow(row->envelope))
 			    : relief_of(s.site ? site : NULL, s.relief);
-	struct buf sentence;
-	buf_init(&sentence);
+	struct buf sentence = {0};
 	put_spooled(&sentence, &s);
 	if (strcmp(s.constraint, "suspended") != 0 || !explain_print_of_suspension(last))
 		explain_print_last(&sentence, last);

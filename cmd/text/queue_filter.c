@@ -44,9 +44,8 @@ static bool add_queue(struct queue_filter *f, const char *text, struct buf *erro
 /* Of several ages the youngest takes the others in. */
 static bool add_older(struct queue_filter *f, const char *text, struct buf *error)
 {
-	struct buf why;
+	struct buf why = {0};
 	int64_t ms;
-	buf_init(&why);
 	bool ok = conf_amount_parse(CONF_duration, text, &ms, &why) && ms >= 0;
 	if (!ok)
 		buf_printf(error, "--older %s: %s", text,

@@ -129,8 +129,7 @@ static bool add_message(struct one_reason *of, const struct sample_row *row)
 static void add_recipient(struct reasons *r, const struct sample_row *row,
 			  const struct recipient *to)
 {
-	struct buf key;
-	buf_init(&key);
+	struct buf key = {0};
 	put_key(&key, row, to->last);
 	struct one_reason *of = get_reason(r, buf_cstr(&key));
 	buf_fini(&key);
@@ -210,8 +209,7 @@ void reasons_add_active(struct reasons *r, const struct sample_row *row,
 		free(key);
 		if (!of || !add_message(of, row))
 			continue;
-		struct buf why;
-		buf_init(&why);
+		struct buf why = {0};
 		explain_print(&why, &one, true, now_ms);
 		free(of->why);
 		of->why = mem_strndup(buf_data(&why), buf_len(&why) - 1); /* its newline */

@@ -95,8 +95,7 @@ static void put_logins(const struct metrics_print *p, const struct limiter_top *
 {
 	metrics_print_family(p, "login_messages", "Messages of one of those who sent most today");
 	for (int i = 0; i < top->n; i++) {
-		struct buf label;
-		buf_init(&label);
+		struct buf label = {0};
 		metrics_label(&label, "login", top->login[i].name);
 		metrics_print_number(p, "login_messages", buf_cstr(&label),
 				     top->login[i].figures.today[LOGIN_MESSAGES]);
@@ -111,8 +110,7 @@ static void put_flow(const struct metrics_print *p, const struct snapshot_flow *
 		int64_t n;
 	} of_today[] = {{"sent", f->sent}, {"deferred", f->deferred}, {"refused", f->refused}};
 	for (size_t i = 0; i < sizeof of_today / sizeof *of_today; i++) {
-		struct buf labels;
-		buf_init(&labels);
+		struct buf labels = {0};
 		metrics_label(&labels, "result", of_today[i].result);
 		metrics_label(&labels, "flow", f->name);
 		metrics_print_number(p, "flow_recipients", buf_cstr(&labels), of_today[i].n);
@@ -125,8 +123,7 @@ static void put_flows(const struct metrics_print *p, const struct snapshot_flows
 	metrics_print_family(p, "flow_messages",
 			     "Messages of one of the busiest flows that are being worked on");
 	for (int i = 0; i < flows->n; i++) {
-		struct buf label;
-		buf_init(&label);
+		struct buf label = {0};
 		metrics_label(&label, "flow", flows->flow[i].name);
 		metrics_print_number(p, "flow_messages", buf_cstr(&label), flows->flow[i].messages);
 		buf_fini(&label);

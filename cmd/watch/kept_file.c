@@ -97,8 +97,7 @@ static bool replace_file(const struct kept_file *f, int folder, const struct buf
 
 bool kept_file_try(const struct kept_file *f, const char *spool, const char *text)
 {
-	struct buf b;
-	buf_init(&b);
+	struct buf b = {0};
 	buf_puts(&b, f->first_line);
 	buf_puts(&b, text);
 	buf_printf(&b, "crc %08X\n", crc32c(0, buf_data(&b), buf_len(&b)));

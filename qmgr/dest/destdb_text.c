@@ -142,9 +142,8 @@ static bool read_suspended(struct destdb *db, const char *line, struct buf *room
 
 void destdb_read(struct destdb *db, const char *text)
 {
-	struct buf room;
+	struct buf room = {0};
 	bool current = true; /* all of it is on disk */
-	buf_init(&room);
 	for (char *one; (one = words_line(&text)); free(one)) {
 		if (strncmp(one, "host\t", 5) == 0)
 			read_host(db, one, &room);

@@ -541,9 +541,8 @@ struct verdict *host_why(const struct host *h, const char *name)
 /* The text with each "from[" replaced by "to[": so names stand before addresses. */
 static char *replace_name(const char *text, const char *from, const char *to)
 {
-	struct buf out;
+	struct buf out = {0};
 	size_t len = strlen(from);
-	buf_init(&out);
 	while (*text) {
 		if (strncmp(text, from, len) == 0 && text[len] == '[') {
 			buf_puts(&out, to);

@@ -131,8 +131,7 @@ void nexthop_write_terms(struct buf *b, const struct tables *t, const struct rou
 
 char *nexthop_site_name(const struct route *route, const char *address)
 {
-	struct buf b;
-	buf_init(&b);
+	struct buf b = {0};
 	switch (route->by->destination_by) {
 	case DESTINATION_BY_RECIPIENT:
 		return mem_strdup(address);
@@ -186,8 +185,7 @@ static int append_group(struct buf *b, const struct resolve *r, int first)
 
 char *nexthop_name_of_hosts(const struct resolve *r)
 {
-	struct buf b;
-	buf_init(&b);
+	struct buf b = {0};
 	for (int i = 0; i < r->nhost;) {
 		buf_puts(&b, i ? ";" : "");
 		i = append_group(&b, r, i);
