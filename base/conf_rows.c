@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_rows.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -147,78 +148,38 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 		 "sluice(8)."},
 };
 
+/* Where struct conf has a section, or, of the titled ones, a pointer to the first and their number. */
+static const struct {
+	size_t section, count;
+} places[CONF_KINDS] = {
+#define TITLED(kind, name)                                                                         \
+	[CONF_KIND_##kind] = {offsetof(struct conf, name), offsetof(struct conf, n##name)}
+#define SINGLE(kind, name) [CONF_KIND_##kind] = {offsetof(struct conf, name), 0}
+	TITLED(LISTENER, listener), TITLED(TRANSPORT, transport),   TITLED(ROUTE, route),
+	TITLED(ALIAS, alias),	    TITLED(LIMIT, limit),	    TITLED(MILTER, milter),
+	TITLED(DKIM, dkim),	    TITLED(PROVIDER, provider),	    TITLED(SOURCE, source),
+	TITLED(FLOW, flow),	    SINGLE(QUEUE, queue),	    SINGLE(DNS, dns),
+	SINGLE(VERIFY, verify),	    SINGLE(EVENTS, events),	    SINGLE(AUTH, auth),
+	SINGLE(TLS, tls),	    SINGLE(TLS_REPORT, tls_report), SINGLE(ARCHIVE, archive),
+	SINGLE(CLUSTER, cluster),
+#undef TITLED
+#undef SINGLE
+};
+
 int conf_count(const struct conf *c, enum conf_kind kind)
 {
-	switch (kind) {
-	case CONF_KIND_LISTENER:
-		return c->nlistener;
-	case CONF_KIND_TRANSPORT:
-		return c->ntransport;
-	case CONF_KIND_ROUTE:
-		return c->nroute;
-	case CONF_KIND_ALIAS:
-		return c->nalias;
-	case CONF_KIND_LIMIT:
-		return c->nlimit;
-	case CONF_KIND_MILTER:
-		return c->nmilter;
-	case CONF_KIND_DKIM:
-		return c->ndkim;
-	case CONF_KIND_PROVIDER:
-		return c->nprovider;
-	case CONF_KIND_SOURCE:
-		return c->nsource;
-	case CONF_KIND_FLOW:
-		return c->nflow;
-	default:
-		return 1;
-	}
+	const char *at = (const char *)c + places[kind].count;
+	return conf_sections[kind].titled ? *(const int *)at : 1;
 }
 
 void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 {
-	switch (kind) {
-	case CONF_KIND_LISTENER:
-		return &c->listener[i];
-	case CONF_KIND_TRANSPORT:
-		return &c->transport[i];
-	case CONF_KIND_ROUTE:
-		return &c->route[i];
-	case CONF_KIND_ALIAS:
-		return &c->alias[i];
-	case CONF_KIND_LIMIT:
-		return &c->limit[i];
-	case CONF_KIND_MILTER:
-		return &c->milter[i];
-	case CONF_KIND_DKIM:
-		return &c->dkim[i];
-	case CONF_KIND_PROVIDER:
-		return &c->provider[i];
-	case CONF_KIND_SOURCE:
-		return &c->source[i];
-	case CONF_KIND_FLOW:
-		return &c->flow[i];
-	case CONF_KIND_QUEUE:
-		return (void *)&c->queue;
-	case CONF_KIND_DNS:
-		return (void *)&c->dns;
-	case CONF_KIND_VERIFY:
-		return (void *)&c->verify;
-	case CONF_KIND_EVENTS:
-		return (void *)&c->events;
-	case CONF_KIND_AUTH:
-		return (void *)&c->auth;
-	case CONF_KIND_TLS:
-		return (void *)&c->tls;
-	case CONF_KIND_TLS_REPORT:
-		return (void *)&c->tls_report;
-	case CONF_KIND_ARCHIVE:
-		return (void *)&c->archive;
-	case CONF_KIND_CLUSTER:
-		return (void *)&c->cluster;
-	default:
-		return (void *)c;
-	}
+	char *at = (char *)c + places[kind].section, *first;
+	assert(i >= 0 && i < conf_count(c, kind));
+	if (!conf_sections[kind].titled)
+		return at;
+	memcpy(&first, at, sizeof first);
+	return first + (size_t)i * conf_sections[kind].size;
 }
 
 void *conf_find(const struct conf *c, enum conf_kind kind, const char *title)
