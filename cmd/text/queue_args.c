@@ -3,6 +3,7 @@
 
 #include "cmd/options.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -38,43 +39,33 @@ static const struct option longs[] = {
 	OPTIONS_COMMON,
 };
 
+static const struct {
+	int option;
+	size_t flag; /* of struct queue_args, a bool */
+} switches[] = {
+	{OPTION_HELP, offsetof(struct queue_args, help)},
+	{OPTION_JSON, offsetof(struct queue_args, json)},
+	{OPTION_ALL, offsetof(struct queue_args, all)},
+	{OPTION_ENVELOPE, offsetof(struct queue_args, envelope)},
+	{OPTION_HEADERS, offsetof(struct queue_args, header)},
+	{OPTION_BODY, offsetof(struct queue_args, body)},
+	{OPTION_REPAIR, offsetof(struct queue_args, repair)},
+	{OPTION_FRESH, offsetof(struct queue_args, fresh)},
+	{OPTION_REFILTER, offsetof(struct queue_args, refilter)},
+};
+
 static bool parse_option(struct queue_args *a, int option, struct buf *error)
 {
-	switch (option) {
-	case 'c':
-		a->conf_file = optarg;
-		return true;
-	case OPTION_HELP:
-		a->help = true;
-		return true;
-	case OPTION_JSON:
-		a->json = true;
-		return true;
-	case OPTION_ALL:
-		a->all = true;
-		return true;
-	case OPTION_ENVELOPE:
-		a->envelope = true;
-		return true;
-	case OPTION_HEADERS:
-		a->header = true;
-		return true;
-	case OPTION_BODY:
-		a->body = true;
-		return true;
-	case OPTION_REPAIR:
-		a->repair = true;
-		return true;
-	case OPTION_FRESH:
-		a->fresh = true;
-		return true;
-	case OPTION_REFILTER:
-		a->refilter = true;
-		return true;
-	default:
+	for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+		if (switches[i].option == option) {
+			*(bool *)((char *)a + switches[i].flag) = true;
+			return true;
+		}
+	if (option != 'c')
 		return queue_filter_add(&a->filter, (enum queue_condition)(option - OPTION_FILTER),
 					optarg, error);
-	}
+	a->conf_file = optarg;
+	return true;
 }
 
 #define CHOICE "ID...|-|FILTER|--all"
