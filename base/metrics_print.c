@@ -77,6 +77,15 @@ void metrics_label(struct buf *to, const char *name, const char *value)
 	buf_fini(&clean);
 }
 
+void metrics_print_labelled(const struct metrics_print *p, const char *name, const char *label,
+			    const char *value, int64_t n)
+{
+	struct buf labels = {0};
+	metrics_label(&labels, label, value);
+	metrics_print_number(p, name, buf_cstr(&labels), n);
+	buf_fini(&labels);
+}
+
 static void put_rows(const struct metrics_print *p)
 {
 	static const struct {

@@ -39,6 +39,9 @@ void metrics_print_number(const struct metrics_print *, const char *name, const 
 			  int64_t);
 /* labels may be empty. */
 
+void metrics_print_labelled(const struct metrics_print *, const char *name, const char *label,
+			    const char *value, int64_t); /* with one label */
+
 void metrics_print_all(const struct metrics_print *);
 /* All rows, histograms and cells. */
 

@@ -30,7 +30,6 @@ static void put_program(const struct metrics_print *p, const struct stats_view *
 {
 	int64_t uptime = v->uptime_ms / 1000;
 	bool accepting = v->accepting && !condition_stops_mail();
-	struct buf version;
 	switch (p->form) {
 	case METRICS_LINES:
 		buf_printf(p->to, "version %s\nuptime_seconds %" PRId64 "\naccepting %s\n",
@@ -42,11 +41,8 @@ static void put_program(const struct metrics_print *p, const struct stats_view *
 			   SLUICE_VERSION, uptime, accepting ? "true" : "false");
 		break;
 	case METRICS_PROMETHEUS:
-		buf_init(&version);
-		metrics_label(&version, "version", SLUICE_VERSION);
 		metrics_print_family(p, "build_info", "The program");
-		metrics_print_number(p, "build_info", buf_cstr(&version), 1);
-		buf_fini(&version);
+		metrics_print_labelled(p, "build_info", "version", SLUICE_VERSION, 1);
 		metrics_print_family(p, "uptime_seconds", "Since the relay was started");
 		metrics_print_number(p, "uptime_seconds", "", uptime);
 		metrics_print_family(p, "accepting", "1 while new mail is accepted");
@@ -80,27 +76,18 @@ static void put_sites(const struct metrics_print *p, const struct snapshot *s)
 	metrics_print_number(p, "destinations_dead", "", s->dead);
 	metrics_print_family(p, "destination_window",
 			     "Connections that one of the busiest sites may have");
-	for (int i = 0; i < s->nsite; i++) {
-		struct buf label;
-		if (seen_before(s, i))
-			continue;
-		buf_init(&label);
-		metrics_label(&label, "site", s->site[i].name);
-		metrics_print_number(p, "destination_window", buf_cstr(&label), window_of(s, i));
-		buf_fini(&label);
-	}
+	for (int i = 0; i < s->nsite; i++)
+		if (!seen_before(s, i))
+			metrics_print_labelled(p, "destination_window", "site", s->site[i].name,
+					       window_of(s, i));
 }
 
 static void put_logins(const struct metrics_print *p, const struct limiter_top *top)
 {
 	metrics_print_family(p, "login_messages", "Messages of one of those who sent most today");
-	for (int i = 0; i < top->n; i++) {
-		struct buf label = {0};
-		metrics_label(&label, "login", top->login[i].name);
-		metrics_print_number(p, "login_messages", buf_cstr(&label),
-				     top->login[i].figures.today[LOGIN_MESSAGES]);
-		buf_fini(&label);
-	}
+	for (int i = 0; i < top->n; i++)
+		metrics_print_labelled(p, "login_messages", "login", top->login[i].name,
+				       top->login[i].figures.today[LOGIN_MESSAGES]);
 }
 
 static void put_flow(const struct metrics_print *p, const struct snapshot_flow *f)
@@ -122,12 +109,9 @@ static void put_flows(const struct metrics_print *p, const struct snapshot_flows
 {
 	metrics_print_family(p, "flow_messages",
 			     "Messages of one of the busiest flows that are being worked on");
-	for (int i = 0; i < flows->n; i++) {
-		struct buf label = {0};
-		metrics_label(&label, "flow", flows->flow[i].name);
-		metrics_print_number(p, "flow_messages", buf_cstr(&label), flows->flow[i].messages);
-		buf_fini(&label);
-	}
+	for (int i = 0; i < flows->n; i++)
+		metrics_print_labelled(p, "flow_messages", "flow", flows->flow[i].name,
+				       flows->flow[i].messages);
 	metrics_print_family(p, "flow_recipients",
 			     "Recipients of its mail today, by what became of them");
 	for (int i = 0; i < flows->n; i++)
