@@ -203,8 +203,7 @@ static bool write_origin(const struct harvest *h, int folder)
 	int fd = disk_open(folder, ORIGIN, O_WRONLY | O_CREAT | O_TRUNC);
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
 		  disk_sync(folder) == 0;
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return ok;
 }
 
@@ -214,8 +213,7 @@ static bool read_origin(struct harvest_origin *of, int folder)
 	int fd = disk_open(folder, ORIGIN, O_RDONLY);
 	ssize_t n = fd >= 0 ? disk_read(fd, text, sizeof text - 1, 0) : -1;
 	int error = n < 0 ? errno : ENOENT; /* not whole is not there */
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	bool whole = sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
 	errno = error; /* sscanf() sets it to 0 where the text ends too soon */
@@ -228,8 +226,7 @@ bool harvest_origin(struct harvest_origin *of, const char *spool, const char *na
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
 	bool ok = folder >= 0 && read_origin(of, folder);
 	int error = errno;
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	free(path);
 	errno = error;
 	return ok;
@@ -244,8 +241,7 @@ static bool is_ours(const struct harvest *h, const struct harvest_origin *of)
 static bool holds_queue(int folder)
 {
 	int fd = disk_open(folder, "format", O_RDONLY);
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return fd >= 0 || errno != ENOENT;
 }
 
@@ -264,8 +260,7 @@ static bool judge_folder(struct harvest *h, bool *ours)
 		h->end = of.end;
 	else if (folder >= 0 && !unread && holds_queue(folder))
 		life_keep(h->conf->spool, h->folder, "it was made for another adoption");
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	free(path);
 	errno = error;
 	return !unread;
@@ -279,8 +274,7 @@ bool harvest_remove_folder(const char *spool, const char *name)
 			     : (disk_unlink(folder, ORIGIN) == 0 || errno == ENOENT) &&
 				       disk_sync(folder) == 0;
 	int error = errno;
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	if (folder >= 0 && ok)
 		life_remove(spool, name);
 	free(path);
@@ -298,8 +292,7 @@ static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *e
 	bool ok = folder >= 0 ? read_into(h, n, folder, error) : failed_here(error, path);
 	if (ok && !write_origin(h, folder))
 		ok = failed_here(error, ORIGIN);
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	free(path);
 	return ok;
 }

@@ -72,8 +72,7 @@ bool life_read(const char *spool, struct epoch_own *own)
 	int folder = disk_open_top(spool);
 	bool ok = folder >= 0 && read_node(folder, own);
 	int error = errno;
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	if (ok && own->life == 0)
 		life_begin(own);
 	errno = error;
@@ -89,10 +88,8 @@ static bool write_file(const char *spool, const char *name, const char *text)
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
 		  disk_rename(folder, new, name) == 0 && disk_sync(folder) == 0;
 	int error = errno;
-	if (fd >= 0)
-		disk_close(fd);
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(fd);
+	disk_close(folder);
 	free(new);
 	errno = error;
 	return ok;
@@ -144,8 +141,7 @@ bool life_had(const char *spool, const char *node, uint64_t epoch)
 	char *name = had_file(node);
 	int folder = disk_open_top(spool);
 	bool had = folder < 0 || file_says_epoch(folder, name, epoch);
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	free(name);
 	return had;
 }
@@ -192,8 +188,7 @@ static bool move_all(int folder, int to)
 static bool is_there(int folder, const char *name)
 {
 	int fd = disk_open(folder, name, O_RDONLY);
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return fd >= 0 || errno != ENOENT;
 }
 
@@ -228,8 +223,7 @@ static bool put_aside(int folder, struct epoch_own *own, char *name, size_t size
 	int to = open_aside(folder, own, name, size);
 	bool ok = to >= 0 && move_all(folder, to);
 	int error = errno;
-	if (to >= 0)
-		disk_close(to);
+	disk_close(to);
 	errno = error;
 	return ok;
 }
@@ -249,8 +243,7 @@ static bool put_past_aside(int folder, const char *spool, struct buf *error)
 			  own.bond == EPOCH_DRAINED ? "this queue was handed over to other nodes"
 						    : "another node has adopted this queue",
 			  NULL);
-	if (lock >= 0)
-		disk_close(lock);
+	disk_close(lock);
 	return ok;
 }
 
@@ -266,8 +259,7 @@ bool life_put_aside(const char *spool, struct buf *error)
 		ok = put_past_aside(folder, spool, error);
 		disk_close(past);
 	}
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	return ok;
 }
 

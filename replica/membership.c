@@ -34,8 +34,7 @@ bool membership_adopts(const char *spool)
 {
 	int folder = disk_open_top(spool);
 	bool noted = folder >= 0 ? adoption_is_noted(folder) : errno != ENOENT;
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	return noted;
 }
 
@@ -178,9 +177,7 @@ bool membership_leave(const char *spool, struct buf *says)
 		buf_printf(says, "%s: the relay is running: stop it before", spool);
 	else
 		buf_printf(says, "%s: %s", spool, strerror(errno));
-	if (lock >= 0)
-		disk_close(lock);
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(lock);
+	disk_close(folder);
 	return ok;
 }

@@ -83,8 +83,7 @@ bool node_left_has(const struct node *n, const char *node)
 				replica_token(node, token));
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
 	bool there = folder >= 0 || errno != ENOENT;
-	if (folder >= 0)
-		disk_close(folder);
+	disk_close(folder);
 	free(path);
 	return there;
 }

@@ -66,8 +66,7 @@ static bool write_file(int folder, const char *name, const void *bytes, size_t l
 	struct iovec v = {.iov_base = (void *)bytes, .iov_len = len};
 	int fd = disk_open(folder, name, O_WRONLY | O_CREAT | O_TRUNC);
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0;
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return ok;
 }
 
@@ -88,8 +87,7 @@ static bool put_log(struct rebuild *r, const struct replica_head *h, const uint8
 	char name[SEGMENT_NAME];
 	int fd = disk_open(r->log, segment_name(h->of, name), O_RDWR | O_CREAT);
 	bool ok = fd >= 0 && write_at(fd, h, payload);
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return ok;
 }
 
@@ -133,8 +131,7 @@ static bool put_marks(struct rebuild *r, const struct replica_head *h, const uin
 	bool ok = fd >= 0 || errno == ENOENT;
 	for (uint32_t i = 0; fd >= 0 && ok && i + 4 <= h->length; i += 4)
 		ok = mark_garbage(fd, get_le(payload + i, 4));
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return ok;
 }
 
@@ -156,8 +153,7 @@ static bool put_large(struct rebuild *r, const struct replica_head *h, const uin
 	}
 	int fd = disk_open(r->large, part_name(h->of, part), O_RDWR | O_CREAT);
 	bool ok = fd >= 0 && write_at(fd, h, payload);
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return ok;
 }
 
@@ -291,8 +287,7 @@ static void finish_file(void *owner, const char *name)
 	}
 	int fd = disk_open(s->folder, name, O_RDONLY);
 	s->ok &= fd >= 0 && disk_sync(fd) == 0;
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 }
 
 static bool finish_folder(int folder)
@@ -329,10 +324,8 @@ bool rebuild_run(int folder, int file, uint64_t end, uint64_t since, bool *hollo
 	bool ok = r.log >= 0 && r.large >= 0 && build_folder(&r, file, end);
 	int error = errno;
 	*hollow = ok && r.headless && r.complete == 0;
-	if (r.log >= 0)
-		disk_close(r.log);
-	if (r.large >= 0)
-		disk_close(r.large);
+	disk_close(r.log);
+	disk_close(r.large);
 	buf_fini(&r.checkpoint);
 	free(r.ended);
 	free(r.sealed);

@@ -56,8 +56,7 @@ static bool large_size(const struct replica *r, uint64_t id, uint64_t *size)
 		return false;
 	if (fd < 0 || disk_size(fd, size, &changed_ms) != 0)
 		*size = 0;
-	if (fd >= 0)
-		disk_close(fd);
+	disk_close(fd);
 	return true;
 }
 

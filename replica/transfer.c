@@ -410,8 +410,7 @@ bool transfer_run(struct transfer *t, const char *folder, const struct transfer_
 	if (!ok && buf_len(error) == 0 && !is_interrupted(t))
 		buf_printf(error, "%s: %s", t->conf->spool, strerror(errno));
 	timer_stop(&t->loop->timers, &t->tick);
-	if (t->folder >= 0)
-		disk_close(t->folder);
+	disk_close(t->folder);
 	*came = t->came;
 	return ok;
 }

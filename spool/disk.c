@@ -26,7 +26,8 @@ int disk_open_top(const char *path)
 void disk_close(int fd)
 {
 	int error = errno;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	errno = error;
 }
 

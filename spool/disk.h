@@ -20,7 +20,7 @@
 
 int disk_open(int folder, const char *name, int flags); /* relative to folder, AT_FDCWD allowed */
 int disk_open_top(const char *path); /* the folder of a queue, or a symbolic link to it */
-void disk_close(int fd);	     /* errno stays */
+void disk_close(int fd);	     /* -1 is allowed; errno stays */
 int disk_make_folder(int folder, const char *name); /* mode 0700; 0 when it is there already */
 int disk_lock(int fd);				    /* EWOULDBLOCK: another process has it */
 int disk_allocate(int fd, uint64_t size);	    /* reserve blocks and set the size */
