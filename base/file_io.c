@@ -70,6 +70,12 @@ bool file_read_line(const char *path, char *line, size_t size, struct buf *why)
 	return *line;
 }
 
+bool file_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 bool file_write(int fd, const void *data, size_t len)
 {
 	for (const char *from = data; len > 0;) {

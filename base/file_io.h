@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 FILE *file_open(const char *path);
 /* To read it. NULL: errno; EINVAL for a named pipe, to which nobody may ever write, and for devices but /dev/null, which may
@@ -22,6 +23,9 @@ bool file_read(int fd, size_t most, struct buf *to);
 bool file_read_line(const char *path, char *line, size_t size, struct buf *why);
 /* The first line of a file that is kept secret, of which no more than size - 1 bytes are looked at. False: why, as
  * where it is empty. */
+
+bool file_is_same(const struct stat *, const struct stat *);
+/* As far as its place, its size and the time of the last write tell. */
 
 bool file_write(int fd, const void *data, size_t len);
 /* All of it, in as many writes as that takes. Nothing is synced. */

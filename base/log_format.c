@@ -57,6 +57,13 @@ void log_put_time(struct buf *to, int64_t wall_ms)
 	buf_commit(to, (size_t)(write_time(at, wall_ms) - at));
 }
 
+void log_json_time(struct buf *to, const char *name, int64_t wall_ms)
+{
+	buf_printf(to, "\"%s\":\"", name);
+	log_put_time(to, wall_ms);
+	buf_puts(to, "\",");
+}
+
 /* Needs no quotes: all of ASCII that is seen, but for these. */
 static bool is_bare(unsigned char c)
 {

@@ -19,6 +19,9 @@ const char *log_value(const struct log_record *, const char *key, const char *wi
 void log_put_time(struct buf *, int64_t wall_ms);
 /* "2026-01-02T03:04:05.678Z". */
 
+void log_json_time(struct buf *, const char *name,
+		   int64_t wall_ms); /* a member of an object, with its comma */
+
 void log_format_text(struct buf *, const struct log_record *);
 void log_format_json(struct buf *, const struct log_record *);
 void log_format_postfix(struct buf *, const struct log_record *);

@@ -38,11 +38,6 @@ void loop_turn_log_slower(int64_t than_ms)
 	atomic_store_explicit(&slow_us, than_ms * 1000, memory_order_relaxed);
 }
 
-static bool is_traced(void)
-{
-	return atomic_load_explicit(&slow_us, memory_order_relaxed) > 0;
-}
-
 bool loop_turn_is_slow(int64_t took_us)
 {
 	int64_t limit_us = atomic_load_explicit(&slow_us, memory_order_relaxed);
@@ -78,7 +73,7 @@ void loop_turn_begin(struct loop_turn *t, int64_t now_us)
 {
 	t->began_us = now_us;
 	t->mailbox->turn = (struct mailbox_turn){.notes = 0};
-	t->mailbox->timed = is_traced();
+	t->mailbox->timed = atomic_load_explicit(&slow_us, memory_order_relaxed) > 0;
 	t->processor_us = t->mailbox->timed ? processor_us_so_far() : -1;
 }
 

@@ -2,6 +2,7 @@
 #include "dkim/keyring.h"
 
 #include "base/condition.h"
+#include "base/file_io.h"
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 #include "base/refs.h"
@@ -41,12 +42,6 @@ static void release_key(struct kept *k)
 	free(k);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* With a reference more; NULL: it is to be read. */
 static struct kept *find_key(const char *name, const struct stat *now)
 {
@@ -55,7 +50,7 @@ static struct kept *find_key(const char *name, const struct stat *now)
 	HASH_FIND_STR(ring, name, k);
 	if (k)
 		HASH_DEL(ring, k);
-	if (k && !same_file(&k->stamp, now)) {
+	if (k && !file_is_same(&k->stamp, now)) {
 		release_key(k);
 		k = NULL;
 	} else if (k) {

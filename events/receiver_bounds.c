@@ -3,6 +3,7 @@
 #include "events/receiver_impl.h"
 
 #include <string.h>
+#include <unistd.h>
 
 bool receiver_in_time(struct receiver *r, int64_t began_ms)
 {
@@ -14,4 +15,11 @@ size_t receiver_whole(const char *lines, size_t len)
 {
 	const char *last = len > 0 ? memrchr(lines, '\n', len) : NULL;
 	return last ? (size_t)(last - lines) + 1 : 0;
+}
+
+void receiver_close_fd(struct receiver *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
 }

@@ -11,13 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void close_file(struct receiver *r)
-{
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
-}
-
 static bool is_there(const struct receiver *r)
 {
 	struct stat open_one, named;
@@ -69,7 +62,7 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 	struct stat st;
 	int64_t began_ms = clock_steady_ms();
 	if (!is_there(r)) {
-		close_file(r);
+		receiver_close_fd(r);
 		r->fd = open(r->where,
 			     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
 			     0640);
@@ -90,4 +83,4 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 	return RECEIVER_TOOK;
 }
 
-const struct receiver_kind receiver_file = {give_lines, close_file};
+const struct receiver_kind receiver_file = {give_lines, receiver_close_fd};

@@ -32,4 +32,6 @@ bool receiver_in_time(struct receiver *, int64_t began_ms);
 size_t receiver_whole(const char *lines, size_t len);
 /* How many of the bytes are whole lines. */
 
+void receiver_close_fd(struct receiver *);
+
 #endif

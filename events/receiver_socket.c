@@ -12,13 +12,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static void close_socket(struct receiver *r)
-{
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
-}
-
 static enum receiver_answer answer_away(const struct receiver *r, const char *what, struct buf *why)
 {
 	buf_printf(why, "%s: %s", r->where, what);
@@ -46,7 +39,7 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 {
 	int64_t began_ms = clock_steady_ms();
 	if (r->fd >= 0 && has_ended(r))
-		close_socket(r);
+		receiver_close_fd(r);
 	if (r->fd < 0 && !connect_to(r))
 		return answer_away(r, strerror(errno), why);
 	size_t written = 0;
@@ -67,4 +60,4 @@ static enum receiver_answer give_lines(struct receiver *r, const char *lines, si
 	return RECEIVER_TOOK;
 }
 
-const struct receiver_kind receiver_socket = {give_lines, close_socket};
+const struct receiver_kind receiver_socket = {give_lines, receiver_close_fd};

@@ -15,13 +15,6 @@
 
 enum { TELL_LOST_MS = 60000 };
 
-static void put_time(struct buf *to, const char *key, int64_t ms)
-{
-	buf_printf(to, "\"%s\":\"", key);
-	log_put_time(to, ms);
-	buf_puts(to, "\",");
-}
-
 static void put_text(struct buf *to, const char *key, const char *value)
 {
 	if (!value)
@@ -43,7 +36,7 @@ static uint64_t next_id(struct qmgr *q)
 static void begin_line(struct qmgr *q, struct buf *to, const char *event)
 {
 	buf_puts(to, "{");
-	put_time(to, "time", date_ms());
+	log_json_time(to, "time", date_ms());
 	buf_printf(to, "\"event\":\"%s\",\"event_id\":\"%016" PRIx64 "\",", event, next_id(q));
 }
 
@@ -89,7 +82,7 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	buf_printf(to, "\"final\":%s,\"tried\":%s,\"tries\":%u,", final ? "true" : "false",
 		   d->tried ? "true" : "false", (unsigned)d->recipient->tries);
 	buf_printf(to, "\"size\":%" PRIu64 ",", e->size);
-	put_time(to, "arrived", e->arrived_ms + date_ahead_ms());
+	log_json_time(to, "arrived", e->arrived_ms + date_ahead_ms());
 	put_delays(to, d);
 	buf_puts(to, "}\n");
 }

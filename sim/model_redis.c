@@ -18,11 +18,6 @@ void model_lease_fini(struct model_lease *m)
 	free(m->row);
 }
 
-static bool is_alive(const struct model_lease_row *r, int64_t now_ms)
-{
-	return r->until_ms > now_ms;
-}
-
 /* Where there is not one for each: is it this one's turn? rank: its place among those that want some. */
 static bool has_turn(int64_t rank, int64_t wanting, int64_t limit, int64_t now_ms)
 {
@@ -74,7 +69,7 @@ static void scan_rows(struct model_lease *m, int node, const struct lease_ask *a
 	m->held = m->wanting = 0;
 	for (int i = 0; i < m->nodes; i++) {
 		struct model_lease_row *r = &m->row[i];
-		bool live = r->there && is_alive(r, now_ms), mine = i == node;
+		bool live = r->there && r->until_ms > now_ms, mine = i == node;
 		int64_t want = mine ? ask->want : live ? r->want : 0;
 		m->rows -= r->there && !live;
 		r->there = live;

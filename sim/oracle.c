@@ -43,11 +43,6 @@ static int64_t done_us(const struct oracle_conn *c, int64_t now_us)
 	return (alone_us > behind_us ? alone_us : behind_us) + work_us(c->host);
 }
 
-static int64_t done_on_new_us(const struct scenario_host *h, int64_t now_us)
-{
-	return now_us + (h->connect + h->greeting + h->round_trip) * 1000 + work_us(h);
-}
-
 /* An outage begins in between. */
 static bool cut_off(const struct scenario_host *h, int64_t from_us, int64_t to_us)
 {
@@ -98,7 +93,7 @@ static int64_t new_done_us(const struct scenario_host *h, int64_t now_us)
 		int64_t back_ms = calendar_back_ms(h, at_us / 1000);
 		if (back_ms > at_us / 1000)
 			at_us = back_ms * 1000;
-		end_us = done_on_new_us(h, at_us);
+		end_us = at_us + (h->connect + h->greeting + h->round_trip) * 1000 + work_us(h);
 		if (!cut_off(h, at_us, end_us))
 			break;
 		at_us = calendar_next_outage_ms(h, at_us / 1000) * 1000;

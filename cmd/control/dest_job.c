@@ -112,12 +112,6 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 	buf_fini(&out);
 }
 
-static bool is_kept(const struct dest_job *j, const struct dest_command *c)
-{
-	bool outlives = c->op == ORDER_SUSPEND || c->op == ORDER_RESUME;
-	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
-}
-
 void dest_job_answer(struct dest_command *c)
 {
 	struct dest_job *j = c->owner;
@@ -140,7 +134,9 @@ void dest_job_answer(struct dest_command *c)
 	else if (r)
 		say_found(r, j, c);
 	if (r)
-		control_finish(r, missing || !is_kept(j, c) ? STATUS_REFUSED : STATUS_DONE);
+		control_finish(r, missing || !order_job_is_kept(r, c->op, *j->asks.unkept)
+					  ? STATUS_REFUSED
+					  : STATUS_DONE);
 	magic_clear(j);
 	free(j);
 	dest_command_free(&c);

@@ -116,12 +116,6 @@ static void say_answer(const struct flow_job *j, struct flow_command *c)
 	buf_fini(&out);
 }
 
-static bool is_kept(const struct flow_job *j, const struct flow_command *c)
-{
-	bool outlives = c->op == ORDER_SUSPEND || c->op == ORDER_RESUME;
-	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
-}
-
 static void tell_node(struct flow_job *j, struct flow_command *c)
 {
 	flow_tell(&j->asked->text, c, CLUSTER_TEXT_MAX);
@@ -151,7 +145,9 @@ void flow_job_answer(struct flow_command *c)
 		say_answer(j, c);
 	if (j->request)
 		control_finish(j->request,
-			       missing || !is_kept(j, c) ? STATUS_REFUSED : STATUS_DONE);
+			       missing || !order_job_is_kept(j->request, c->op, *j->asks.unkept)
+				       ? STATUS_REFUSED
+				       : STATUS_DONE);
 	end_job(j);
 	flow_command_free(&c);
 }

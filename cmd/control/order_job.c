@@ -23,12 +23,17 @@ bool order_job_begins(struct request *r, const struct order_args *args, bool par
 }
 
 /* As of an order on the queue while its disk fails. */
-bool order_job_is_kept(struct request *r, const char *unkept)
+bool order_job_is_written(struct request *r, const char *unkept)
 {
 	if (unkept)
 		control_complain(r, "sluice: the folder of the queue takes no file now: a restart "
 				    "before it does would undo this\n");
 	return !unkept;
+}
+
+bool order_job_is_kept(struct request *r, enum order o, const char *unkept)
+{
+	return (o != ORDER_SUSPEND && o != ORDER_RESUME) || order_job_is_written(r, unkept);
 }
 
 bool order_job_has_read(struct request *r, const struct queue_unread *u)

@@ -27,8 +27,11 @@ struct order_job_asks {
 	char *const *unkept; /* not NULL: what was ordered could not be written to its file yet */
 };
 
-bool order_job_is_kept(struct request *, const char *unkept);
+bool order_job_is_written(struct request *, const char *unkept);
 /* Of an order that outlives a restart, before it is finished. False: it is done, and the client was told that it may be undone. */
+
+bool order_job_is_kept(struct request *, enum order, const char *unkept);
+/* The same of any order: only suspend and resume outlive a restart. */
 
 bool order_job_has_read(struct request *, const struct queue_unread *);
 /* Before a request is finished that is about the whole queue, or a domain's part of it. False: the client was told how many

@@ -80,7 +80,7 @@ static int say_answer(struct request *r, const struct suppress_command *c,
 				  : suppress_print_done)(&out, c);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
-	bool kept = c->op == SUPPRESS_LIST || order_job_is_kept(r, *j->unkept);
+	bool kept = c->op == SUPPRESS_LIST || order_job_is_written(r, *j->unkept);
 	return kept ? STATUS_DONE : STATUS_REFUSED;
 }
 

@@ -97,16 +97,10 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 	buf_fini(&out);
 }
 
-static bool is_kept(const struct user_job *j, const struct limiter_order *o)
-{
-	bool outlives = o->op == ORDER_SUSPEND || o->op == ORDER_RESUME;
-	return !outlives || order_job_is_kept(j->request, *j->asks.unkept);
-}
-
 static bool is_whole(const struct user_job *j, const struct limiter_order *o)
 {
 	bool read = order_job_has_read(j->request, &j->unread);
-	return is_kept(j, o) && read;
+	return order_job_is_kept(j->request, o->op, *j->asks.unkept) && read;
 }
 
 static void finish_job(struct user_job *j, struct limiter_order *o)

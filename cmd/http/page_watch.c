@@ -7,11 +7,6 @@
 
 enum { TICK_MS = 1000 };
 
-static bool is_watched(const struct page_watch *w)
-{
-	return w->http->events.n > 0;
-}
-
 static void send_all(struct page_watch *w)
 {
 	const struct http_event events[EVENTS_KINDS] = {
@@ -56,7 +51,7 @@ static void on_tick(void *owner)
 	struct page_watch *w = owner;
 	loop_timer_in(w->http->loop, &w->tick, TICK_MS);
 	keep_point(w);
-	if (!is_watched(w))
+	if (w->http->events.n == 0)
 		return;
 	glance_leave(&w->glancer); /* one that was not answered in a second */
 	glance_at(&w->http->glance, &w->glancer);

@@ -44,8 +44,7 @@ static void put_access(struct buf *to, const struct route_trace *t)
 	buf_puts(to, "\n");
 }
 
-/* Nothing where nothing was validated. */
-static void put_security(struct buf *to, enum resolve_security s)
+void route_print_security(struct buf *to, enum resolve_security s)
 {
 	if (s != RESOLVE_INDETERMINATE)
 		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
@@ -70,7 +69,7 @@ static void put_hop(struct buf *to, const struct conf *c, const struct route_hop
 	const struct resolve *r = h->answer;
 	buf_printf(to, "  %-8s %s%s", h->fallback ? "fallback" : "next hop", h->text,
 		   h->bracketed || h->fallback || h->weight ? "" : ", by MX");
-	put_security(to, r ? r->security : RESOLVE_INDETERMINATE);
+	route_print_security(to, r ? r->security : RESOLVE_INDETERMINATE);
 	buf_puts(to, "\n");
 	if (!r || r->nhost == 0)
 		buf_printf(to, "    %s\n", r ? r->failure->text : "no answer in time");
@@ -83,7 +82,7 @@ static void put_hop(struct buf *to, const struct conf *c, const struct route_hop
 				   address_is_unix(&address) ? "" : " ",
 				   address_peer(&address, "", peer), r->host[i].preference,
 				   h->weight ? log_text(", weight %d", h->weight) : "");
-			put_security(to, r->host[i].security);
+			route_print_security(to, r->host[i].security);
 			put_provider(to, provider_of(c, &r->host[i]));
 			buf_puts(to, "\n");
 		}

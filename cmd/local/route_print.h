@@ -12,4 +12,7 @@ void route_print_text(struct buf *, const struct route_trace *, const char *send
 void route_print_json(struct buf *, const struct route_trace *, const char *sender,
 		      const char *address);
 
+void route_print_security(struct buf *,
+			  enum resolve_security); /* nothing where nothing was validated */
+
 #endif

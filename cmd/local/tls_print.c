@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/tls_dane.h"
 #include "base/utf8.h"
+#include "cmd/local/route_print.h"
 #include "cmd/local/sts_trace.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
@@ -29,12 +30,6 @@ static void put_demand(struct buf *to, const struct route_demand *d, const struc
 	if (d->origin.line > 0)
 		buf_printf(to, ", %s:%d", d->origin.file, d->origin.line);
 	buf_puts(to, "\n");
-}
-
-static void put_security(struct buf *to, enum resolve_security s)
-{
-	if (s != RESOLVE_INDETERMINATE)
-		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
 }
 
 bool tls_print_left_out(const struct tls_told *t)
@@ -142,7 +137,7 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	const struct tls_probe *p = t->probe;
 	buf_printf(to, "  host     %s, preference %d",
 		   address_peer(t->address, t->host->name, peer), t->host->preference);
-	put_security(to, t->host->security);
+	route_print_security(to, t->host->security);
 	if (t->sts && t->sts->policy && t->sts->policy->mode != STS_NONE)
 		buf_puts(to, sts_policy_has(t->sts->policy, t->host->name)
 				     ? ", in the MTA-STS policy"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/logs/report_print.h"
 
+#include "base/log_format.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 
@@ -74,19 +75,12 @@ static void put_rows_json(struct buf *to, const struct report_count *r, int tabl
 	json_put_end(to, ']');
 }
 
-static void put_time_json(struct buf *to, const char *name, int64_t wall_ms)
-{
-	buf_printf(to, "\"%s\":\"", name);
-	log_put_time(to, wall_ms);
-	buf_puts(to, "\",");
-}
-
 void report_print_json(struct buf *to, const struct report_count *r, const struct report_frame *f)
 {
 	buf_puts(to, "{");
 	json_put_text(to, "hostname", f->hostname);
-	put_time_json(to, "from", f->span.from_ms);
-	put_time_json(to, "to", f->span.to_ms);
+	log_json_time(to, "from", f->span.from_ms);
+	log_json_time(to, "to", f->span.to_ms);
 	for (int i = 0; i < REPORT_TOTAL_COUNT; i++)
 		json_put_number(to, totals[i].word, r->total[i]);
 	for (int i = 0; i < REPORT_TABLE_COUNT; i++)

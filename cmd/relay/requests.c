@@ -251,11 +251,6 @@ static void apply_order(struct server *s, struct cluster_order *o)
 	cluster_order_free(&o);
 }
 
-static void asked_by_node(const struct server *s, struct cluster_asked *a)
-{
-	flow_job_asked(a, s->loop, qmgr_loop(s->qmgr), cluster_loop(s->cluster));
-}
-
 /* Each of the two engines knows a part of it: who has which mail, and how much. */
 static void count_sums(const struct server *s)
 {
@@ -340,7 +335,8 @@ static bool receive_of_nodes(struct server *s, struct note *note)
 		flow_job_inquired((struct cluster_inquiry *)note);
 		return true;
 	case CLUSTER_ASKED:
-		asked_by_node(s, (struct cluster_asked *)note);
+		flow_job_asked((struct cluster_asked *)note, s->loop, qmgr_loop(s->qmgr),
+			       cluster_loop(s->cluster));
 		return true;
 	default:
 		return false;

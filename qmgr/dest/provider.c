@@ -28,15 +28,10 @@ static void wake_at(struct provider *p, int64_t at_ms)
 	timer_start(&p->db->sched->loop->timers, &p->wake, at_ms);
 }
 
-static bool pace_is_closed(const struct provider *p)
-{
-	return !site_pace_lets_begin(&p->pacing, destdb_now_ms(p->db));
-}
-
 /* The first few, but those that its pace still holds back. */
 static int wake_line(struct provider *p)
 {
-	bool closed = pace_is_closed(p);
+	bool closed = !site_pace_lets_begin(&p->pacing, destdb_now_ms(p->db));
 	int n = 0;
 	list_each (link, tmp, &p->for_rate) {
 		struct site *s = list_entry(link, struct site, in_provider);
