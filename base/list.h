@@ -26,6 +26,14 @@ struct list {
 	for (struct list *link = (head)->next, *tmp = link->next; link != (head);                  \
 	     link = tmp, tmp = link->next)
 
+/* The same of the objects themselves: of this type, linked by this member. */
+#define list_each_entry(type, entry, member, head)                                                 \
+	for (type *entry = NULL, *entry##_at = (void *)(head)->next, *entry##_then = NULL;         \
+	     (struct list *)entry##_at != (head) &&                                                \
+	     (entry##_then = (void *)((struct list *)entry##_at)->next,                            \
+	     entry = list_entry(entry##_at, type, member));                                        \
+	     entry##_at = entry##_then)
+
 static inline void list_init(struct list *l)
 {
 	l->next = l->prev = l;

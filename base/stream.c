@@ -137,10 +137,8 @@ void stream_close_quietly(struct stream **sp)
 
 void stream_end_lingering(struct loop *l)
 {
-	list_each (link, tmp, &l->lingering) {
-		struct stream *s = list_entry(link, struct stream, in_lingering);
+	list_each_entry (struct stream, s, in_lingering, &l->lingering)
 		stream_free(&s);
-	}
 }
 
 static bool takes_bytes(const struct stream *s)
@@ -181,8 +179,7 @@ void stream_flush_soon(struct stream *s)
 
 void stream_send_gathered(struct loop *l)
 {
-	list_each (link, tmp, &l->gathered) {
-		struct stream *s = list_entry(link, struct stream, in_gathered);
+	list_each_entry (struct stream, s, in_gathered, &l->gathered) {
 		assert(s->gathered);
 		stream_ungather(s);
 		stream_flush(s);

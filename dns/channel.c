@@ -67,11 +67,9 @@ static void on_socket(struct ev_loop *ev, ev_io *w, int revents)
 
 static struct watch *watch_of(struct channel *c, int fd)
 {
-	list_each (link, tmp, &c->watches) {
-		struct watch *w = list_entry(link, struct watch, link);
+	list_each_entry (struct watch, w, link, &c->watches)
 		if (w->io.fd == fd)
 			return w;
-	}
 	struct watch *w = mem_zalloc(sizeof *w);
 	w->channel = c;
 	ev_io_init(&w->io, on_socket, fd, 0);

@@ -469,12 +469,11 @@ static void note_arrival(struct replica *r, const struct flown *m)
 static void answer_barriers(struct replica *r)
 {
 	uint64_t reached = 0;
-	list_each (link, tmp, &r->barriers) {
-		struct barrier *t = list_entry(link, struct barrier, link);
+	list_each_entry (struct barrier, t, link, &r->barriers) {
 		if (!goals_reached(&t->goals, &r->copies))
 			break;
 		reached = t->number;
-		list_remove(link);
+		list_remove(&t->link);
 		goals_fini(&t->goals);
 		free(t);
 	}

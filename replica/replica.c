@@ -90,9 +90,8 @@ void replica_again(struct replica *r)
 
 static void drop_barriers(struct replica *r)
 {
-	list_each (link, tmp, &r->barriers) {
-		struct barrier *t = list_entry(link, struct barrier, link);
-		list_remove(link);
+	list_each_entry (struct barrier, t, link, &r->barriers) {
+		list_remove(&t->link);
 		goals_fini(&t->goals);
 		free(t);
 	}

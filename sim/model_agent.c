@@ -61,8 +61,7 @@ static void on_session_idle(void *owner)
 
 static struct session *take_cached(struct stage *st, const struct site *site)
 {
-	list_each (link, tmp, &st->cached) {
-		struct session *s = list_entry(link, struct session, link);
+	list_each_entry (struct session, s, link, &st->cached) {
 		if (strcmp(s->site, site->key) != 0)
 			continue;
 		list_remove(&s->link);
@@ -241,8 +240,7 @@ void model_agent_bind(void *context, struct peer *p)
 
 void model_agent_fini(struct stage *st)
 {
-	list_each (link, tmp, &st->agents) {
-		struct agent *a = list_entry(link, struct agent, link);
+	list_each_entry (struct agent, a, link, &st->agents) {
 		if (a->session)
 			session_free(a->session);
 		early_drop(&a->early);

@@ -59,8 +59,7 @@ void model_disk_store(struct stage *st, struct spool_store *note)
 
 void model_disk_fini(struct stage *st)
 {
-	list_each (link, tmp, &st->stores) {
-		struct storing *storing = list_entry(link, struct storing, link);
+	list_each_entry (struct storing, storing, link, &st->stores) {
 		envelope_free(&storing->note->envelope);
 		content_unref(storing->note->content);
 		free(storing->note);

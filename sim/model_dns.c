@@ -93,8 +93,7 @@ void model_dns_note(void *context, struct note *note)
 
 void model_dns_fini(struct stage *st)
 {
-	list_each (link, tmp, &st->questions) {
-		struct question *question = list_entry(link, struct question, link);
+	list_each_entry (struct question, question, link, &st->questions) {
 		resolve_free(&question->resolve);
 		free(question);
 	}

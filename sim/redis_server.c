@@ -89,11 +89,9 @@ static void on_message(void *owner)
 	if (m->to)
 		bring_bytes(m->to, &m->bytes);
 	else
-		list_each (link, tmp, &m->server->ends) {
-			struct end *e = list_entry(link, struct end, in_server);
+		list_each_entry (struct end, e, in_server, &m->server->ends)
 			if (hears_channel(e, m->channel))
 				bring_bytes(e, &m->bytes);
-		}
 	free_message(m);
 }
 

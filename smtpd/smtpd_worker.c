@@ -54,8 +54,7 @@ static const struct smtpd_worker_port *find_port(const struct smtpd_worker_reloa
 /* Sessions keep the service that they began with, also those of a listener that goes. */
 static void reload_listeners(struct smtpd_worker *w, struct smtpd_worker_reload *r)
 {
-	list_each (link, tmp, &w->listeners) {
-		struct listener *l = list_entry(link, struct listener, link);
+	list_each_entry (struct listener, l, link, &w->listeners) {
 		const struct smtpd_worker_port *now = find_port(r, l->port);
 		if (!now) {
 			listener_free(&l);
@@ -157,10 +156,8 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	dovecot_free(&w->dovecot);
 	socketmaps_free(&w->socketmaps);
 	milters_free(&w->milters);
-	list_each (link, tmp, &w->listeners) {
-		struct listener *l = list_entry(link, struct listener, link);
+	list_each_entry (struct listener, l, link, &w->listeners)
 		listener_free(&l);
-	}
 	loop_free(&w->loop);
 	assert(list_empty(&w->sessions)); /* the spool has answered all */
 	waits_fini(&w->waits);

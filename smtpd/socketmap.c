@@ -187,14 +187,10 @@ static struct socketmap_question *take_waiting(struct server *s)
 /* Others wait behind what is not asked yet. The answer to what is asked is remembered. */
 static void drop_waiting(struct socketmaps *m, uint64_t cookie, bool of_asker)
 {
-	list_each (link, tmp, &m->servers) {
-		struct server *s = list_entry(link, struct server, link);
-		list_each (at, next, &s->waiting) {
-			struct socketmap_question *q =
-				list_entry(at, struct socketmap_question, link);
+	list_each_entry (struct server, s, link, &m->servers) {
+		list_each_entry (struct socketmap_question, q, link, &s->waiting)
 			if (!socketmap_question_leave(q, cookie, of_asker))
-				free_question(s, take_out(s, at));
-		}
+				free_question(s, take_out(s, &q->link));
 	}
 }
 
@@ -282,12 +278,11 @@ static int64_t least_left(const struct server *s)
 static void refuse_late(struct server *s)
 {
 	int64_t soonest = clock_steady_ms() + least_left(s);
-	list_each (link, tmp, &s->waiting) {
-		struct socketmap_question *q = list_entry(link, struct socketmap_question, link);
+	list_each_entry (struct socketmap_question, q, link, &s->waiting) {
 		if (!q->again &&
 		    !socketmap_question_refuse_late(q, s->all->loop, soonest,
 						    "it is asked more than it answers in time"))
-			free_question(s, take_out(s, link));
+			free_question(s, take_out(s, &q->link));
 	}
 }
 
@@ -448,8 +443,7 @@ static void end_rest(void *owner)
 
 static struct server *server_of(struct socketmaps *m, const struct socketmap_name *n, bool make)
 {
-	list_each (link, tmp, &m->servers) {
-		struct server *s = list_entry(link, struct server, link);
+	list_each_entry (struct server, s, link, &m->servers) {
 		if (strlen(s->where) == n->server_len &&
 		    strncmp(s->where, n->server, n->server_len) == 0)
 			return s;
@@ -601,8 +595,7 @@ void socketmaps_use(struct socketmaps *m, const struct conf *c)
 	forget_all(m);
 	for (int role = 0; role < TABLE_ROLES; role++)
 		mark_named(m, c->tables, (enum table_role)role);
-	list_each (link, tmp, &m->servers) {
-		struct server *s = list_entry(link, struct server, link);
+	list_each_entry (struct server, s, link, &m->servers) {
 		if (!s->named) {
 			condition_clear(CONDITION_socketmap_away, s->where);
 			server_free(s);

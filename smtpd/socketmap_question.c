@@ -79,11 +79,9 @@ void socketmap_question_join(struct socketmap_question *q, uint64_t cookie, bool
 
 bool socketmap_question_leave(struct socketmap_question *q, uint64_t cookie, bool of_asker)
 {
-	list_each (link, tmp, &q->waiters) {
-		struct waiter *w = list_entry(link, struct waiter, link);
+	list_each_entry (struct waiter, w, link, &q->waiters)
 		if (w->cookie == cookie && w->of_asker == of_asker)
 			free_waiter(w);
-	}
 	return !list_empty(&q->waiters);
 }
 

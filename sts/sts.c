@@ -86,8 +86,7 @@ static void look_after_domains(void *owner)
 {
 	struct sts *s = owner;
 	int64_t now_ms = clock_steady_ms();
-	list_each (link, tmp, &s->table.with) {
-		struct sts_domain *d = list_entry(link, struct sts_domain, in_use);
+	list_each_entry (struct sts_domain, d, in_use, &s->table.with) {
 		if (d->look != STS_LOOK_NONE)
 			continue;
 		if (!has_policy(d))

@@ -93,8 +93,7 @@ void sts_table_set(struct sts_table *t, struct sts_domain *d, struct sts_policy 
 /* The one asked for longest ago, of those at rest. False: there is none. */
 static bool drop_oldest(struct sts_table *t, struct list *kind)
 {
-	list_each (link, tmp, kind) {
-		struct sts_domain *d = list_entry(link, struct sts_domain, in_use);
+	list_each_entry (struct sts_domain, d, in_use, kind) {
 		if (d->look == STS_LOOK_NONE) {
 			free_domain(t, d);
 			return true;

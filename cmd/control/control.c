@@ -275,11 +275,9 @@ void control_close(struct control *k)
 
 void control_drop(struct control *k)
 {
-	list_each (link, tmp, &k->list) {
-		struct connection *c = list_entry(link, struct connection, link);
+	list_each_entry (struct connection, c, link, &k->list)
 		if (c->state != ANSWERED)
 			connection_free(c, false);
-	}
 }
 
 void control_free(struct control **kp)

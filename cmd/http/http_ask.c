@@ -55,8 +55,7 @@ void http_ask_closed(struct http_ask *a)
 
 void http_asks_drop(struct http *h)
 {
-	list_each (link, tmp, &h->asks) {
-		struct http_ask *a = list_entry(link, struct http_ask, link);
+	list_each_entry (struct http_ask, a, link, &h->asks) {
 		glance_leave(&a->glancer);
 		list_remove(&a->in_look);
 		if (a->connection && a->state == ASK_WAITING)

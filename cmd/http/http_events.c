@@ -75,8 +75,7 @@ static void wake_listener(struct listener_of_events *l)
 
 void http_events_send(struct http_events *e, const struct http_event event[EVENTS_KINDS])
 {
-	list_each (link, tmp, &e->listeners) {
-		struct listener_of_events *l = list_entry(link, struct listener_of_events, link);
+	list_each_entry (struct listener_of_events, l, link, &e->listeners) {
 		if (buf_len(&l->out) > 0)
 			continue;
 		for (int i = 0; i < EVENTS_KINDS; i++) {

@@ -27,11 +27,9 @@ static void look_free(struct http_look *k)
 
 static struct http_look *find_look(struct http *h, const char *key)
 {
-	list_each (link, tmp, &h->looks) {
-		struct http_look *k = list_entry(link, struct http_look, link);
+	list_each_entry (struct http_look, k, link, &h->looks)
 		if (strcmp(k->key, key) == 0)
 			return k;
-	}
 	return NULL;
 }
 
@@ -40,8 +38,7 @@ static bool make_room(struct http *h)
 {
 	struct http_look *oldest = NULL;
 	int n = 0;
-	list_each (link, tmp, &h->looks) {
-		struct http_look *k = list_entry(link, struct http_look, link);
+	list_each_entry (struct http_look, k, link, &h->looks) {
 		n++;
 		if (k->state == LOOK_READY)
 			oldest = k;

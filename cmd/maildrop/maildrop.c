@@ -332,8 +332,7 @@ void maildrop_stop(struct maildrop *m)
 /* Those on their way to the spool wait in taken/ for the next start. */
 static void end_passages(struct maildrop *m)
 {
-	list_each (link, tmp, &m->asked) {
-		struct take *t = list_entry(link, struct take, link);
+	list_each_entry (struct take, t, link, &m->asked) {
 		if (!t->passage && !t->aliases.by.conf)
 			continue;
 		list_remove(&t->link);

@@ -381,14 +381,11 @@ void refilters_stored(struct spool_store *reply)
 void refilters_stop(struct refilters *all)
 {
 	all->stopped = true;
-	list_each (link, tmp, &all->waiting) {
-		struct refilter *r = list_entry(link, struct refilter, link);
-		list_remove(link);
+	list_each_entry (struct refilter, r, link, &all->waiting) {
+		list_remove(&r->link);
 		answer_asker(r, REFILTER_HELD, "the relay is stopping");
 	}
-	list_each (link, tmp, &all->passing) {
-		struct refilter *r = list_entry(link, struct refilter, link);
+	list_each_entry (struct refilter, r, link, &all->passing)
 		if (r->passage)
 			conclude_passing(r, REFILTER_HELD, "the relay is stopping");
-	}
 }

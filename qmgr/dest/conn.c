@@ -257,9 +257,8 @@ void conns_end_changed(struct destdb *db)
 
 static void conn_free(struct destdb *db, struct conn *c)
 {
-	list_each (link, tmp, &c->carried) {
-		struct entry *e = list_entry(link, struct entry, in_peer);
-		list_remove(link);
+	list_each_entry (struct entry, e, in_peer, &c->carried) {
+		list_remove(&e->in_peer);
 		pool_free(e->peer->job, e->n);
 		job_entry_done(e);
 	}

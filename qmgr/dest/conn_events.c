@@ -31,8 +31,7 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 {
 	bool better = false, overflows = site_overflows(ready->site);
 	uint32_t mine = preference_of(ready);
-	list_each (link, tmp, conns) {
-		struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (struct conn, c, in_site, conns) {
 		if (!conn_ready(c) && !conn_unready(c))
 			continue;
 		if (preference_of(c) > mine && overflows && preference_of(c) >> 16 == mine >> 16)

@@ -212,8 +212,7 @@ void conn_set_depth(struct host *h, int depth)
 	assert(depth > 0);
 	int before = h->depth;
 	h->depth = depth;
-	list_each (link, tmp, &h->conns) {
-		struct conn *c = list_entry(link, struct conn, in_host);
+	list_each_entry (struct conn, c, in_host, &h->conns) {
 		if (has_place(c, before) != conn_has_place(c)) {
 			conn_relist(c);
 			site_touch(c->site);

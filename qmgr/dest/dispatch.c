@@ -28,8 +28,7 @@ void dispatch_trim(struct site *s)
 /* Idle, and its site has nothing for it or has had its turn; or NULL. */
 static struct conn *idle_to_end(const struct transport *t)
 {
-	list_each (link, tmp, &t->idle) {
-		struct conn *c = list_entry(link, struct conn, in_idle);
+	list_each_entry (struct conn, c, in_idle, &t->idle) {
 		assert(c->busy == 0);
 		if (c->site->queue.state != QUEUE_PLACED || c->turn >= CONN_TURN)
 			return c;
@@ -51,11 +50,9 @@ static bool is_only_one(const struct conn *c)
 /* Or NULL: the longest that was told to close, or whose site has others. */
 static struct conn *stalled_to_end(const struct transport *t)
 {
-	list_each (link, tmp, &t->stalled) {
-		struct conn *c = list_entry(link, struct conn, in_stalled);
+	list_each_entry (struct conn, c, in_stalled, &t->stalled)
 		if (!is_only_one(c))
 			return c;
-	}
 	return NULL;
 }
 
@@ -70,11 +67,9 @@ static struct conn *stuck_to_end(const struct transport *t)
 /* Rather of a site that has others. */
 static struct conn *turned_to_end(const struct transport *t)
 {
-	list_each (link, tmp, &t->turned) {
-		struct conn *c = list_entry(link, struct conn, in_turned);
+	list_each_entry (struct conn, c, in_turned, &t->turned)
 		if (c->site->connections > 1)
 			return c;
-	}
 	struct list *first = list_first(&t->turned);
 	return first ? list_entry(first, struct conn, in_turned) : NULL;
 }
@@ -88,8 +83,7 @@ static bool is_about_to_be_used(const struct conn *c)
 /* Of the site's provider, idle, and its own site has no use for it; NULL: the transport has none. */
 static struct conn *idle_of_provider(const struct transport *t, const struct site *s)
 {
-	list_each (link, tmp, &t->idle) {
-		struct conn *c = list_entry(link, struct conn, in_idle);
+	list_each_entry (struct conn, c, in_idle, &t->idle) {
 		assert(c->busy == 0);
 		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED &&
 		    !is_about_to_be_used(c))
@@ -109,22 +103,18 @@ static bool goes_first(const struct site *s, const struct site *other)
 /* Of the site's provider, and stalled; NULL: the transport has none, but for the only ones of their sites. */
 static struct conn *stalled_of_provider(const struct transport *t, const struct site *s)
 {
-	list_each (link, tmp, &t->stalled) {
-		struct conn *c = list_entry(link, struct conn, in_stalled);
+	list_each_entry (struct conn, c, in_stalled, &t->stalled)
 		if (c->site->provider == s->provider && !is_only_one(c))
 			return c;
-	}
 	return NULL;
 }
 
 /* Of the site's provider, and has had its turn; NULL: the transport has none. */
 static struct conn *turned_of_provider(const struct transport *t, const struct site *s)
 {
-	list_each (link, tmp, &t->turned) {
-		struct conn *c = list_entry(link, struct conn, in_turned);
+	list_each_entry (struct conn, c, in_turned, &t->turned)
 		if (c->site->provider == s->provider && goes_first(s, c->site))
 			return c;
-	}
 	return NULL;
 }
 
@@ -175,19 +165,16 @@ static bool is_about_to_end(const struct conn *c)
 static bool enough_are_ending(const struct host *h)
 {
 	const struct list *waits = h->full.next;
-	list_each (link, tmp, &h->conns) {
-		const struct conn *c = list_entry(link, struct conn, in_host);
+	list_each_entry (const struct conn, c, in_host, &h->conns)
 		if (waits != &h->full && is_about_to_end(c))
 			waits = waits->next;
-	}
 	return waits == &h->full;
 }
 
 /* One of the site's own transport would be lent. */
 static struct conn *idle_of_other_transports(const struct host *h, const struct site *s)
 {
-	list_each (link, tmp, &h->idle) {
-		struct conn *c = list_entry(link, struct conn, in_host_idle);
+	list_each_entry (struct conn, c, in_host_idle, &h->idle) {
 		assert(c->busy == 0);
 		if (c->site->queue.transport != s->queue.transport &&
 		    c->site->queue.state != QUEUE_PLACED && !is_about_to_be_used(c))
@@ -209,8 +196,7 @@ static struct conn *turned_of_other_transports(const struct host *h, const struc
 {
 	if (s->connections > 0 || is_any_ending(h))
 		return NULL;
-	list_each (link, tmp, &h->conns) {
-		struct conn *c = list_entry(link, struct conn, in_host);
+	list_each_entry (struct conn, c, in_host, &h->conns) {
 		if (c->site->queue.transport != s->queue.transport && !list_empty(&c->in_turned) &&
 		    goes_first(s, c->site))
 			return c;
@@ -352,11 +338,9 @@ static void grow_site(struct site *s, struct peer *p)
 /* Of other sites; probe: that is one. */
 static struct conn *longest_silent(const struct site *s, bool probe)
 {
-	list_each (link, tmp, &s->queue.transport->silent) {
-		struct conn *c = list_entry(link, struct conn, in_silent);
+	list_each_entry (struct conn, c, in_silent, &s->queue.transport->silent)
 		if (c->site != s && (!probe || c->state == CONN_PROBING))
 			return c;
-	}
 	return NULL;
 }
 
@@ -476,8 +460,7 @@ bool dispatch_one(struct transport *t)
 
 void dispatch_unpark(struct transport *t)
 {
-	list_each (link, tmp, &t->parked) {
-		struct job *job = list_entry(link, struct job, in_parked);
+	list_each_entry (struct job, job, in_parked, &t->parked) {
 		struct list *first = list_first(&job->parked);
 		struct queue *queue = first ? list_entry(first, struct queue, in_parked) : NULL;
 		const struct peer *asks = queue ? selection_first(queue) : NULL;

@@ -73,8 +73,7 @@ struct conn *indoubt_place(const struct site *s, const struct entry *e)
 {
 	const struct site_host *first = first_choice(s, e);
 	struct conn *other = NULL;
-	list_each (link, tmp, &s->open) {
-		struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (struct conn, c, in_site, &s->open) {
 		if (c->busy > 0 || may_hang_up(c))
 			continue;
 		if (!first || c->host == first->host)

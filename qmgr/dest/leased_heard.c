@@ -9,13 +9,10 @@
 static void end_surplus(struct destdb *db, struct host *h)
 {
 	int64_t surplus = h->connections - h->leased.fair;
-	list_each (link, tmp, &h->conns) {
-		const struct conn *c = list_entry(link, struct conn, in_host);
+	list_each_entry (const struct conn, c, in_host, &h->conns)
 		surplus -= !conn_ready(c) && !conn_unready(c);
-	}
 	for (bool idle = true;; idle = false) {
-		list_each (link, tmp, &h->conns) {
-			struct conn *c = list_entry(link, struct conn, in_host);
+		list_each_entry (struct conn, c, in_host, &h->conns) {
 			bool open = conn_ready(c) || (conn_unready(c) && !idle);
 			if (surplus > 0 && open && (!idle || c->busy == 0)) {
 				conn_end(db, c);

@@ -33,8 +33,7 @@ static int wake_line(struct provider *p)
 {
 	bool closed = !site_pace_lets_begin(&p->pacing, destdb_now_ms(p->db));
 	int n = 0;
-	list_each (link, tmp, &p->for_rate) {
-		struct site *s = list_entry(link, struct site, in_provider);
+	list_each_entry (struct site, s, in_provider, &p->for_rate) {
 		if (closed && site_pace_shared(s))
 			continue;
 		wake_site(s);
@@ -362,8 +361,7 @@ void provider_offer_busy(struct provider *p)
 {
 	if (!p || !provider_full(p) || provider_ending(p))
 		return;
-	list_each (link, tmp, &p->for_connection) {
-		struct site *s = list_entry(link, struct site, in_provider);
+	list_each_entry (struct site, s, in_provider, &p->for_connection) {
 		if (s->connections > 0)
 			continue;
 		wake_site(s);

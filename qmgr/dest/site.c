@@ -86,11 +86,9 @@ static bool is_overtaken(const struct site *s, const struct host *h)
 /* Connections whose host was asked to prove something else than is asked for now, or knows us by another login. */
 static void end_overtaken(struct site *s, struct list *conns)
 {
-	list_each (link, tmp, conns) {
-		struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (struct conn, c, in_site, conns)
 		if ((conn_ready(c) || conn_unready(c)) && is_overtaken(s, c->host))
 			conn_end(s->db, c);
-	}
 }
 
 static void join_host(struct site *s, struct site_host *it)

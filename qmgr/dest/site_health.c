@@ -221,11 +221,9 @@ static struct verdict *why_parked(struct site *s)
 static int64_t patient_until_ms(const struct site *s)
 {
 	int64_t since_ms = s->down_ms;
-	list_each (link, tmp, &s->rest) {
-		const struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (const struct conn, c, in_site, &s->rest)
 		if (conn_unready(c) && c->opened_ms > since_ms)
 			since_ms = c->opened_ms;
-	}
 	return since_ms + s->queue.transport->settings->site_patience;
 }
 
@@ -265,11 +263,9 @@ static void park_overdue(struct site *s)
 		return;
 	s->overdue_ms = now_ms;
 	struct verdict *why = verdict_ref(said_at_a_pace(s));
-	list_each (link, tmp, &s->queue.peers) {
-		struct peer *p = list_entry(link, struct peer, in_queue);
+	list_each_entry (struct peer, p, in_queue, &s->queue.peers)
 		if (why && p->waiting == 1 && s->db->thread.overdue(p->job->work))
 			park_entry(s, p, why);
-	}
 	verdict_unref(why);
 }
 

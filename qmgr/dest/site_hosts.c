@@ -43,8 +43,7 @@ bool site_has_backups(const struct site *s)
 static double rate_of(const struct host *h)
 {
 	double rate = 0;
-	list_each (link, tmp, &h->conns) {
-		const struct conn *c = list_entry(link, struct conn, in_host);
+	list_each_entry (const struct conn, c, in_host, &h->conns) {
 		int64_t us = conn_ready(c) ? speed_share_us(&h->speed, c->trips, c->depth) : 0;
 		rate += us > 0 ? 1.0 / (double)us : 0;
 	}

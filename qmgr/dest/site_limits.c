@@ -115,10 +115,8 @@ static bool is_window_full(struct question *q, struct limit *l)
 int site_limits_silent_count(const struct site *s)
 {
 	int n = 0;
-	list_each (link, tmp, &s->queue.transport->silent) {
-		const struct conn *c = list_entry(link, struct conn, in_silent);
+	list_each_entry (const struct conn, c, in_silent, &s->queue.transport->silent)
 		n += c->site == s && c->state == CONN_CONNECTING;
-	}
 	return n;
 }
 

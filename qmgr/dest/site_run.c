@@ -105,11 +105,9 @@ static void move_on(struct site *s)
 
 static struct conn *idle_reserve(const struct site *s)
 {
-	list_each (link, tmp, &s->open) {
-		struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (struct conn, c, in_site, &s->open)
 		if (c->reserve && c->busy == 0)
 			return c;
-	}
 	return NULL;
 }
 

@@ -9,11 +9,9 @@ static void end_yielding(struct site *to)
 	for (int i = 0; i < to->nhost && to->yielded_to; i++) {
 		if (list_empty(&to->hosts[i].in_full))
 			continue;
-		list_each (link, tmp, &to->hosts[i].host->idle) {
-			struct conn *c = list_entry(link, struct conn, in_host_idle);
+		list_each_entry (struct conn, c, in_host_idle, &to->hosts[i].host->idle)
 			if (c->turn >= CONN_TURN && c->site->queue.waiting > 0)
 				site_touch(c->site);
-		}
 	}
 	to->yielded_to = false;
 }
@@ -78,8 +76,7 @@ void site_pass_on(struct site *s)
 		return;
 	if (h)
 		site_feed_waiting_for(h);
-	list_each (link, tmp, &s->open) {
-		const struct conn *c = list_entry(link, struct conn, in_site);
+	list_each_entry (const struct conn, c, in_site, &s->open) {
 		if (c->busy > 0 || c->host == h || list_empty(&c->host->full))
 			continue;
 		begin_round(s->db);

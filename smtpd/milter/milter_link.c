@@ -63,10 +63,8 @@ static void site_free(struct milter_site *s)
 
 static void drop_all(struct list *links)
 {
-	list_each (link, tmp, links) {
-		struct milter_link *l = list_entry(link, struct milter_link, link);
+	list_each_entry (struct milter_link, l, link, links)
 		milter_link_drop(&l);
-	}
 }
 
 void milters_free(struct milters **mp)
@@ -74,8 +72,7 @@ void milters_free(struct milters **mp)
 	struct milters *m = *mp;
 	if (!m)
 		return;
-	list_each (link, tmp, &m->sites) {
-		struct milter_site *s = list_entry(link, struct milter_site, link);
+	list_each_entry (struct milter_site, s, link, &m->sites) {
 		drop_all(&s->idle);
 		drop_all(&s->parting);
 		site_free(s);
@@ -86,11 +83,9 @@ void milters_free(struct milters **mp)
 
 static struct milter_site *find_site(struct milters *m, const struct conf_milter *c)
 {
-	list_each (link, tmp, &m->sites) {
-		struct milter_site *s = list_entry(link, struct milter_site, link);
+	list_each_entry (struct milter_site, s, link, &m->sites)
 		if (strcmp(s->name, c->title) == 0 && strcmp(s->address, c->address) == 0)
 			return s;
-	}
 	struct milter_site *s = mem_zalloc(sizeof *s);
 	s->milters = m;
 	s->name = mem_strdup(c->title);
