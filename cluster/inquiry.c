@@ -136,8 +136,7 @@ static bool has_all(const struct cluster_inquiry *s)
 
 static struct inquiry *find_inquiry(struct inquiries *all, const char *token)
 {
-	for (struct list *l = all->under_way.next; l != &all->under_way; l = l->next) {
-		struct inquiry *s = list_entry(l, struct inquiry, in_list);
+	list_each_entry (struct inquiry, s, in_list, &all->under_way) {
 		if (strcmp(s->token, token) == 0)
 			return s;
 	}

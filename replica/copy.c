@@ -173,8 +173,7 @@ static struct copy *first_missing(const struct copies *c, enum copy_class class)
 static void goals_add(struct goals *g, const struct copies *c, enum copy_class class)
 {
 	size_t cap = g->n;
-	for (struct list *l = c->behind[class].next; l != &c->behind[class]; l = l->next) {
-		const struct copy *f = list_entry(l, struct copy, behind);
+	list_each_entry (const struct copy, f, behind, &c->behind[class]) {
 		if (g->n == cap) {
 			cap = cap ? cap * 2 : 4;
 			g->of = mem_realloc(g->of, cap * sizeof *g->of);

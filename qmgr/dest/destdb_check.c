@@ -65,13 +65,11 @@ static void check_peers(const struct queue *queue)
 static void check_site(const struct site *s, int closed_busy, struct numbers *all)
 {
 	struct numbers n = {0};
-	for (const struct list *l = s->open.next; l != &s->open; l = l->next) {
-		const struct conn *c = list_entry(l, struct conn, in_site);
+	list_each_entry (const struct conn, c, in_site, &s->open) {
 		assert(c->site == s && conn_has_place(c));
 		count_conn(&n, c);
 	}
-	for (const struct list *l = s->rest.next; l != &s->rest; l = l->next) {
-		const struct conn *c = list_entry(l, struct conn, in_site);
+	list_each_entry (const struct conn, c, in_site, &s->rest) {
 		assert(c->site == s && !conn_has_place(c));
 		count_conn(&n, c);
 	}
