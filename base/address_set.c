@@ -62,9 +62,7 @@ int address_set_number_of(struct address_set *const *set, const char *address)
 
 void address_set_free(struct address_set **set)
 {
-	struct address_set *one, *next;
-	HASH_ITER(hh, *set, one, next)
-	{
+	hash_each (struct address_set, one, *set) {
 		HASH_DEL(*set, one);
 		free(one);
 	}

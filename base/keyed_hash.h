@@ -23,6 +23,11 @@
 #define uthash_malloc(size) mem_alloc(size)
 #include <uthash.h>
 
+/* Walk a table, in the order in which its rows came; the current one may be removed or freed by the body. */
+#define hash_each(type, row, table)                                                                \
+	for (type *row = (table), *row##_next = row ? row->hh.next : NULL; row;                    \
+	     row = row##_next, row##_next = row ? row->hh.next : NULL)
+
 void keyed_hash_choose(void); /* a key for this process */
 uint64_t keyed_hash(const void *, size_t len);
 uint64_t keyed_hash_with(const uint64_t key[2], const void *, size_t len);

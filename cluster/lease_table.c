@@ -139,14 +139,12 @@ void lease_table_take(struct shares *s, struct sharing_need *n)
 
 void lease_table_look(struct shares *s)
 {
-	struct lease_row *r, *next;
-	HASH_ITER(hh, s->lease, r, next)
-	step_row(r);
+	hash_each (struct lease_row, r, s->lease)
+		step_row(r);
 }
 
 void lease_table_free(struct shares *s)
 {
-	struct lease_row *r, *next;
-	HASH_ITER(hh, s->lease, r, next)
-	drop_row(r);
+	hash_each (struct lease_row, r, s->lease)
+		drop_row(r);
 }

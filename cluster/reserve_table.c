@@ -156,10 +156,8 @@ static void on_timer(void *owner)
 /* Lost is only what Redis might have to be told if it lost it, too. */
 static void make_room(struct shares *s)
 {
-	struct reserve_row *r, *next;
 	int looked = 0;
-	HASH_ITER(hh, s->reserve, r, next)
-	{
+	hash_each (struct reserve_row, r, s->reserve) {
 		if (HASH_COUNT(s->reserve) < ROWS_MAX || looked++ == DROP_AT_ONCE)
 			return;
 		if (!r->want && !r->reserve.asked && !r->reserve.forget && r->reserve.spent == 0)
@@ -216,14 +214,12 @@ void reserve_table_spent(struct shares *s, struct sharing_spent *n)
 
 void reserve_table_look(struct shares *s)
 {
-	struct reserve_row *r, *next;
-	HASH_ITER(hh, s->reserve, r, next)
-	step_row(r);
+	hash_each (struct reserve_row, r, s->reserve)
+		step_row(r);
 }
 
 void reserve_table_free(struct shares *s)
 {
-	struct reserve_row *r, *next;
-	HASH_ITER(hh, s->reserve, r, next)
-	drop_row(r);
+	hash_each (struct reserve_row, r, s->reserve)
+		drop_row(r);
 }

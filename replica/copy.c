@@ -20,9 +20,8 @@ void copies_init(struct copies *c)
 
 void copies_fini(struct copies *c)
 {
-	struct copy *f, *tmp;
-	HASH_ITER(hh, c->table, f, tmp)
-	copies_remove(c, f);
+	hash_each (struct copy, f, c->table)
+		copies_remove(c, f);
 	for (int i = 0; i < COPY_CLASSES; i++) {
 		assert(list_empty(&c->behind[i]) && list_empty(&c->missing[i]));
 		assert(c->lag[i] == 0);
@@ -126,9 +125,7 @@ void copies_last(struct copies *c, struct copy *f)
 
 void copies_again(struct copies *c, bool all)
 {
-	struct copy *f, *tmp;
-	HASH_ITER(hh, c->table, f, tmp)
-	{
+	hash_each (struct copy, f, c->table) {
 		uint64_t acked = all ? 0 : f->acked;
 		copy_is(c, f, f->end, acked, acked);
 		f->under_way = 0;

@@ -218,16 +218,12 @@ static void free_site(struct learn_site *s)
 
 static void learn_fini(struct learn *l)
 {
-	struct learn_site *s, *next_site;
-	struct learn_domain *d, *next;
-	HASH_ITER(hh, l->domains, d, next)
-	{
+	hash_each (struct learn_domain, d, l->domains) {
 		HASH_DEL(l->domains, d);
 		free(d->name);
 		free(d);
 	}
-	HASH_ITER(hh, l->sites, s, next_site)
-	{
+	hash_each (struct learn_site, s, l->sites) {
 		HASH_DEL(l->sites, s);
 		free_site(s);
 	}

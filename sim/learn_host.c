@@ -127,9 +127,7 @@ bool learn_is_outage(const struct learn_span *s)
 
 void learn_hosts_free(struct learn *l)
 {
-	struct learn_host *h, *tmp;
-	HASH_ITER(hh, l->hosts, h, tmp)
-	{
+	hash_each (struct learn_host, h, l->hosts) {
 		HASH_DEL(l->hosts, h);
 		free(h->transmission_ms.value);
 		free(h->setup_ms.value);

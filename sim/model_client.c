@@ -411,9 +411,7 @@ void model_client_note(void *context, int worker, struct note *note)
 
 void model_client_fini(struct stage *st)
 {
-	struct client *c, *tmp;
-	HASH_ITER(hh, st->clients, c, tmp)
-	{
+	hash_each (struct client, c, st->clients) {
 		for (struct delivery *d; (d = take_first(c));)
 			delivery_free(&d);
 		connection_open_free(&c->open);

@@ -18,9 +18,7 @@ void model_inflow_init(struct model_inflow *in, const struct conf *conf)
 
 void model_inflow_fini(struct model_inflow *in)
 {
-	struct model_inflow_row *r, *next;
-	HASH_ITER(hh, in->rows, r, next)
-	{
+	hash_each (struct model_inflow_row, r, in->rows) {
 		HASH_DEL(in->rows, r);
 		free(r->flow);
 		free(r);

@@ -415,10 +415,8 @@ struct redis_keys *redis_keys_new(int nodes)
 void redis_keys_free(struct redis_keys **rp)
 {
 	struct redis_keys *r = *rp;
-	struct redis_key *k, *next;
 	*rp = NULL;
-	HASH_ITER(hh, r->key, k, next)
-	{
+	hash_each (struct redis_key, k, r->key) {
 		HASH_DEL(r->key, k);
 		for (int i = 0; i < k->nfield; i++) {
 			free(k->field[i].name);

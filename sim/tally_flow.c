@@ -21,9 +21,7 @@ struct tally_flow *tally_flow(struct tally *t, const char *name)
 
 void tally_flows_free(struct tally *t)
 {
-	struct tally_flow *f, *tmp;
-	HASH_ITER(hh, t->flows, f, tmp)
-	{
+	hash_each (struct tally_flow, f, t->flows) {
 		HASH_DEL(t->flows, f);
 		free(f->waits.value);
 		free(f->name);

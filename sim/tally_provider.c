@@ -36,9 +36,7 @@ void tally_provider(struct tally *t, const char *key, const struct sample *sampl
 
 void tally_providers_free(struct tally *t)
 {
-	struct tally_provider *p, *tmp;
-	HASH_ITER(hh, t->providers, p, tmp)
-	{
+	hash_each (struct tally_provider, p, t->providers) {
 		HASH_DEL(t->providers, p);
 		free(p->sample);
 		free(p->key);

@@ -17,9 +17,7 @@ struct tally_domain {
 
 static void free_domains(struct tally *t)
 {
-	struct tally_domain *d, *tmp;
-	HASH_ITER(hh, t->domains, d, tmp)
-	{
+	hash_each (struct tally_domain, d, t->domains) {
 		HASH_DEL(t->domains, d);
 		free(d);
 	}
@@ -27,10 +25,8 @@ static void free_domains(struct tally *t)
 
 void tally_sites_free(struct tally *t)
 {
-	struct tally_site *s, *tmp;
 	free_domains(t);
-	HASH_ITER(hh, t->sites, s, tmp)
-	{
+	hash_each (struct tally_site, s, t->sites) {
 		HASH_DEL(t->sites, s);
 		free(s->waits.value);
 		free(s->sample);

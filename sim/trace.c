@@ -117,9 +117,7 @@ static void take_line(struct reader *r, const char *line)
 /* Recipients that were never attempted, or whose deliveries the log does not reach. */
 static void complete_recipients(struct reader *r, struct dice *dice)
 {
-	struct traced *t, *tmp;
-	HASH_ITER(hh, r->messages, t, tmp)
-	{
+	hash_each (struct traced, t, r->messages) {
 		struct arrival *a = &r->to->item[t->arrival];
 		if (t->known < a->nrcpt && r->section->domain_spread.n == 0) {
 			conf_fault(r->faults, r->file, 1,
@@ -136,12 +134,8 @@ static void complete_recipients(struct reader *r, struct dice *dice)
 
 static void forget_messages(struct reader *r)
 {
-	struct traced *t, *tmp;
-	HASH_ITER(hh, r->messages, t, tmp)
-	{
-		struct traced_address *seen, *next;
-		HASH_ITER(hh, t->seen, seen, next)
-		{
+	hash_each (struct traced, t, r->messages) {
+		hash_each (struct traced_address, seen, t->seen) {
 			HASH_DEL(t->seen, seen);
 			free(seen->address);
 			free(seen);

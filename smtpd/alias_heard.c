@@ -67,9 +67,7 @@ void alias_heard_put(struct alias_heard *h, const char *value)
 
 void alias_heard_forget(struct alias_heard *h)
 {
-	struct alias_row *row, *tmp;
-	HASH_ITER(hh, h->row, row, tmp)
-	{
+	hash_each (struct alias_row, row, h->row) {
 		HASH_DEL(h->row, row);
 		free(row->value);
 		free(row);

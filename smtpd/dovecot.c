@@ -96,9 +96,7 @@ static void drop_exchange(struct dovecot *d, struct exchange *x)
 
 static void drop_all(struct dovecot *d)
 {
-	struct exchange *x, *tmp;
-	HASH_ITER(hh, d->exchanges, x, tmp)
-	{
+	hash_each (struct exchange, x, d->exchanges) {
 		if (x->cookie)
 			post_outcome(d, x, DOVECOT_AWAY, NULL, NULL);
 		drop_exchange(d, x);
@@ -158,10 +156,8 @@ static void become_ready(struct dovecot *d)
 /* Ask the questions that have waited for the greeting, behind all that came with it: that answers nobody. */
 static void ask_held(struct dovecot *d)
 {
-	struct exchange *x, *tmp;
 	d->unasked = false;
-	HASH_ITER(hh, d->exchanges, x, tmp)
-	{
+	hash_each (struct exchange, x, d->exchanges) {
 		send_line(d, x->held);
 		mem_free_secret(x->held);
 		x->held = NULL;

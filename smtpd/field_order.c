@@ -201,9 +201,7 @@ struct field_order *field_order_new(const struct draft_field *f, int n, int unna
 void field_order_free(struct field_order **op)
 {
 	struct field_order *o = *op;
-	struct name *name, *next;
-	HASH_ITER(hh, o->names, name, next)
-	{
+	hash_each (struct name, name, o->names) {
 		HASH_DEL(o->names, name);
 		free(name);
 	}

@@ -28,10 +28,9 @@ static void drop_row(struct limits *t, enum limit_by by, struct limits_row *r)
 
 void limits_fini(struct limits *t)
 {
-	struct limits_row *r, *next;
 	for (int by = 0; by < LIMIT_BY_COUNT; by++) {
-		HASH_ITER(hh, t->row[by], r, next)
-		drop_row(t, (enum limit_by)by, r);
+		hash_each (struct limits_row, r, t->row[by])
+			drop_row(t, (enum limit_by)by, r);
 		assert(list_empty(&t->seen[by]));
 	}
 }

@@ -99,9 +99,8 @@ static void forget_known(struct socketmaps *m, struct known *k)
 
 static void forget_all(struct socketmaps *m)
 {
-	struct known *k, *tmp;
-	HASH_ITER(hh, m->known, k, tmp)
-	forget_known(m, k);
+	hash_each (struct known, k, m->known)
+		forget_known(m, k);
 	assert(m->known_bytes == 0);
 }
 
@@ -583,9 +582,8 @@ static void mark_named(struct socketmaps *m, const struct tables *t, enum table_
 /* The answer to what was asked before is one from before. */
 static void close_questions(struct server *s)
 {
-	struct socketmap_question *q, *tmp;
-	HASH_ITER(hh, s->open, q, tmp)
-	close_question(s, q);
+	hash_each (struct socketmap_question, q, s->open)
+		close_question(s, q);
 }
 
 void socketmaps_use(struct socketmaps *m, const struct conf *c)

@@ -58,9 +58,8 @@ static void free_domain(struct sts_table *t, struct sts_domain *d)
 
 void sts_table_fini(struct sts_table *t)
 {
-	struct sts_domain *d, *tmp;
-	HASH_ITER(hh, t->all, d, tmp)
-	free_domain(t, d);
+	hash_each (struct sts_domain, d, t->all)
+		free_domain(t, d);
 	assert(t->nwith == 0 && t->nwithout == 0 && t->bytes == 0);
 }
 

@@ -83,9 +83,8 @@ static void look_at_report(struct tlsrpt *t, struct tlsrpt_report *r, int64_t no
 static void look_at_all(struct tlsrpt *t)
 {
 	int64_t now_s = date_ms() / 1000;
-	struct tlsrpt_report *r, *tmp;
-	HASH_ITER(hh, t->tally.reports, r, tmp)
-	look_at_report(t, r, now_s);
+	hash_each (struct tlsrpt_report, r, t->tally.reports)
+		look_at_report(t, r, now_s);
 }
 
 static void on_tick(void *owner)

@@ -39,9 +39,8 @@ void tlsrpt_tally_drop(struct tlsrpt_tally *t, struct tlsrpt_report *r)
 
 void tlsrpt_tally_fini(struct tlsrpt_tally *t)
 {
-	struct tlsrpt_report *r, *tmp;
-	HASH_ITER(hh, t->reports, r, tmp)
-	tlsrpt_tally_drop(t, r);
+	hash_each (struct tlsrpt_report, r, t->reports)
+		tlsrpt_tally_drop(t, r);
 }
 
 struct tlsrpt_report *tlsrpt_tally_get(struct tlsrpt_tally *t, int64_t day, const char *domain)

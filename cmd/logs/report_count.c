@@ -209,10 +209,8 @@ void report_count_sort(struct report_count *r)
 
 void report_count_fini(struct report_count *r)
 {
-	struct report_row *row, *next;
 	for (int i = 0; i < REPORT_TABLE_COUNT; i++) {
-		HASH_ITER(hh, r->table[i], row, next)
-		{
+		hash_each (struct report_row, row, r->table[i]) {
 			HASH_DEL(r->table[i], row);
 			free(row->name);
 			free(row->example);

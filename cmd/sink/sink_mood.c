@@ -62,9 +62,7 @@ bool sink_mood_beyond(struct sink_mood *m, const struct conf_rate *rate, int64_t
 
 void sink_mood_fini(struct sink_mood *m)
 {
-	struct sink_pair *p, *next;
-	HASH_ITER(hh, m->pairs, p, next)
-	{
+	hash_each (struct sink_pair, p, m->pairs) {
 		HASH_DEL(m->pairs, p);
 		free(p);
 	}

@@ -100,9 +100,7 @@ void flow_sums_init(struct flow_sums *all, const struct cluster_inquiry *said)
 
 void flow_sums_fini(struct flow_sums *all)
 {
-	struct flow_sum *sum, *tmp;
-	HASH_ITER(hh, all->table, sum, tmp)
-	{
+	hash_each (struct flow_sum, sum, all->table) {
 		HASH_DEL(all->table, sum);
 		free(sum->row.name);
 		free(sum->at);

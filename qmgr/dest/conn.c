@@ -204,9 +204,7 @@ void conn_forget(struct destdb *db, struct conn *c)
 
 void conns_end_proven(struct destdb *db)
 {
-	struct conn *c, *tmp;
-	HASH_ITER(hh, db->conns, c, tmp)
-	{
+	hash_each (struct conn, c, db->conns) {
 		const char *tls = c->host->tls;
 		bool open = conn_ready(c) || conn_unready(c);
 		if (open && tls && tls_policy_level(tls) >= TRANSPORT_TLS_REQUIRED)
@@ -245,9 +243,7 @@ static bool keeps_to_settings(const struct conn *c)
 
 void conns_end_changed(struct destdb *db)
 {
-	struct conn *c, *tmp;
-	HASH_ITER(hh, db->conns, c, tmp)
-	{
+	hash_each (struct conn, c, db->conns) {
 		bool open = conn_ready(c) || conn_unready(c);
 		bool same = keeps_to_settings(c) && strcmp(c->hello, hello_of(c->site)) == 0;
 		if (open && !same)
@@ -270,7 +266,6 @@ static void conn_free(struct destdb *db, struct conn *c)
 
 void conns_free(struct destdb *db)
 {
-	struct conn *c, *tmp;
-	HASH_ITER(hh, db->conns, c, tmp)
-	conn_free(db, c);
+	hash_each (struct conn, c, db->conns)
+		conn_free(db, c);
 }

@@ -28,9 +28,7 @@ void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb
 void destdb_collect(struct destdb *db)
 {
 	int64_t now_ms = destdb_now_ms(db);
-	struct site *s, *next_s;
-	HASH_ITER(hh, db->sites, s, next_s)
-	{
+	hash_each (struct site, s, db->sites) {
 		site_pace_age(s);
 		if (site_idle(s) && s->dead_until_ms <= now_ms)
 			site_free(s);
@@ -39,9 +37,7 @@ void destdb_collect(struct destdb *db)
 	}
 	provider_collect(db);
 	source_collect(db);
-	struct host *h, *next_h;
-	HASH_ITER(hh, db->hosts, h, next_h)
-	{
+	hash_each (struct host, h, db->hosts) {
 		leased_closed(db, h);
 		if (host_stale(h, now_ms))
 			host_free(db, h);
@@ -51,14 +47,12 @@ void destdb_collect(struct destdb *db)
 void destdb_fini(struct destdb *db)
 {
 	assert(!db->conns);
-	struct site *s, *next_s;
-	HASH_ITER(hh, db->sites, s, next_s)
-	site_free(s);
+	hash_each (struct site, s, db->sites)
+		site_free(s);
 	provider_free_all(db);
 	source_free_all(db);
-	struct host *h, *next_h;
-	HASH_ITER(hh, db->hosts, h, next_h)
-	host_free(db, h);
+	hash_each (struct host, h, db->hosts)
+		host_free(db, h);
 	suspend_free(db);
 	remembered_free(db);
 	free(db->numbered);

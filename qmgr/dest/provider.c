@@ -249,18 +249,16 @@ static void provider_free(struct destdb *db, struct provider *p)
 
 void provider_collect(struct destdb *db)
 {
-	struct provider *p, *next;
-	HASH_ITER(hh, db->providers, p, next)
-	if (p->sites == 0 && !provider_paused(p) && !is_narrow(p) &&
-	    !source_bar_kept(&p->bar, destdb_now_ms(db)))
-		provider_free(db, p);
+	hash_each (struct provider, p, db->providers)
+		if (p->sites == 0 && !provider_paused(p) && !is_narrow(p) &&
+		    !source_bar_kept(&p->bar, destdb_now_ms(db)))
+			provider_free(db, p);
 }
 
 void provider_free_all(struct destdb *db)
 {
-	struct provider *p, *next;
-	HASH_ITER(hh, db->providers, p, next)
-	provider_free(db, p);
+	hash_each (struct provider, p, db->providers)
+		provider_free(db, p);
 }
 
 bool provider_full(const struct provider *p)

@@ -158,10 +158,9 @@ static bool is_over(const struct remembered *r, int64_t wall_ms)
 
 void remembered_age(struct destdb *db)
 {
-	struct remembered *r, *tmp;
-	HASH_ITER(hh, db->remembered, r, tmp)
-	if (is_over(r, clock_wall_ms()))
-		drop_remembered(db, r);
+	hash_each (struct remembered, r, db->remembered)
+		if (is_over(r, clock_wall_ms()))
+			drop_remembered(db, r);
 }
 
 /* Up to its source, if it has one. */
@@ -185,13 +184,12 @@ static bool is_of_site(const struct remembered *r, const char *name)
 
 int remembered_forget_site(struct destdb *db, const char *name)
 {
-	struct remembered *r, *tmp;
 	int n = 0;
-	HASH_ITER(hh, db->remembered, r, tmp)
-	if (!remembered_is_provider(r) && is_of_site(r, name)) {
-		drop_remembered(db, r);
-		n++;
-	}
+	hash_each (struct remembered, r, db->remembered)
+		if (!remembered_is_provider(r) && is_of_site(r, name)) {
+			drop_remembered(db, r);
+			n++;
+		}
 	db->learnt |= n > 0;
 	return n;
 }
@@ -199,16 +197,14 @@ int remembered_forget_site(struct destdb *db, const char *name)
 void remembered_forget_provider(struct destdb *db, const char *name)
 {
 	size_t len = strlen(name);
-	struct remembered *r, *tmp;
-	HASH_ITER(hh, db->remembered, r, tmp)
-	if (remembered_is_provider(r) && strncmp(r->key, name, len) == 0 &&
-	    (r->key[len] == '\0' || r->key[len] == '@'))
-		drop_remembered(db, r);
+	hash_each (struct remembered, r, db->remembered)
+		if (remembered_is_provider(r) && strncmp(r->key, name, len) == 0 &&
+		    (r->key[len] == '\0' || r->key[len] == '@'))
+			drop_remembered(db, r);
 }
 
 void remembered_free(struct destdb *db)
 {
-	struct remembered *r, *tmp;
-	HASH_ITER(hh, db->remembered, r, tmp)
-	drop_remembered(db, r);
+	hash_each (struct remembered, r, db->remembered)
+		drop_remembered(db, r);
 }

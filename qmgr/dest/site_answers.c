@@ -111,10 +111,9 @@ static bool is_hosts_alone(const struct site *s, const struct host *h)
 
 static void leave_connections(struct site *s, const struct host *h)
 {
-	struct conn *c, *tmp;
-	HASH_ITER(hh, s->db->conns, c, tmp)
-	if (c->site == s && c->host == h && conn_ready(c))
-		conn_end(s->db, c);
+	hash_each (struct conn, c, s->db->conns)
+		if (c->site == s && c->host == h && conn_ready(c))
+			conn_end(s->db, c);
 }
 
 /* As one that says 421 is: it is out, and others have its mail. */

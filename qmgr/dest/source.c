@@ -364,17 +364,16 @@ static void source_free(struct destdb *db, struct source *o)
 
 void source_collect(struct destdb *db)
 {
-	struct source *o, *next;
-	HASH_ITER(hh, db->sources, o, next)
-	if (o->sites == 0 && !source_paused(o) && !o->missing[0].known && !o->missing[1].known)
-		source_free(db, o);
+	hash_each (struct source, o, db->sources)
+		if (o->sites == 0 && !source_paused(o) && !o->missing[0].known &&
+		    !o->missing[1].known)
+			source_free(db, o);
 }
 
 void source_free_all(struct destdb *db)
 {
-	struct source *o, *next;
-	HASH_ITER(hh, db->sources, o, next)
-	source_free(db, o);
+	hash_each (struct source, o, db->sources)
+		source_free(db, o);
 }
 
 void source_count_verdicts(struct source *o, const struct delivery *d)

@@ -235,7 +235,6 @@ void suspend_forget(struct destdb *db, struct suspended *n)
 
 void suspend_free(struct destdb *db)
 {
-	struct suspended *n, *tmp;
-	HASH_ITER(hh, db->suspended, n, tmp)
-	suspend_forget(db, n);
+	hash_each (struct suspended, n, db->suspended)
+		suspend_forget(db, n);
 }

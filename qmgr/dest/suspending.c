@@ -15,10 +15,9 @@ enum { LOOK_MS = 60000 };
 
 static void end_connections(struct site *s, const struct host *h)
 {
-	struct conn *c, *tmp;
-	HASH_ITER(hh, s->db->conns, c, tmp)
-	if (c->site == s && (!h || c->host == h) && (conn_ready(c) || conn_unready(c)))
-		conn_end(s->db, c);
+	hash_each (struct conn, c, s->db->conns)
+		if (c->site == s && (!h || c->host == h) && (conn_ready(c) || conn_unready(c)))
+			conn_end(s->db, c);
 }
 
 /* Its sites look again, and its connections end. */
@@ -130,9 +129,7 @@ static bool named_apart(enum suspend_kind kind)
 /* The name meant something else when it was suspended before: what was said then of its end holds no more. */
 static void forget_former(struct destdb *db, const char *name, enum suspend_kind kind)
 {
-	struct suspended *n, *tmp;
-	HASH_ITER(hh, db->suspended, n, tmp)
-	{
+	hash_each (struct suspended, n, db->suspended) {
 		if (n->kind == kind || named_apart(n->kind) || !name_key_same(n->name, name))
 			continue;
 		if (suspend_means_domains(n->kind) && !suspend_means_domains(kind))
@@ -194,12 +191,11 @@ static bool suspension_means(const struct destdb *db, const struct suspended *n,
 bool suspend_end(struct destdb *db, const char *name)
 {
 	bool any = false;
-	struct suspended *n, *tmp;
-	HASH_ITER(hh, db->suspended, n, tmp)
-	if (!named_apart(n->kind) && suspension_means(db, n, name)) {
-		end_one(db, n, NULL);
-		any = true;
-	}
+	hash_each (struct suspended, n, db->suspended)
+		if (!named_apart(n->kind) && suspension_means(db, n, name)) {
+			end_one(db, n, NULL);
+			any = true;
+		}
 	mark_all(db);
 	return any;
 }

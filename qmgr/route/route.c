@@ -112,9 +112,7 @@ struct route_table *route_table_new(const struct conf *conf)
 
 static void forget_parsed(struct route_table *t)
 {
-	struct parsed *p, *next;
-	HASH_ITER(hh, t->parsed, p, next)
-	{
+	hash_each (struct parsed, p, t->parsed) {
 		HASH_DEL(t->parsed, p);
 		route_value_fini(&p->value);
 		free(p->text);
