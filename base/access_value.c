@@ -97,6 +97,5 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 
 void access_value_fini(struct access_value *v)
 {
-	free(v->text);
-	v->text = NULL;
+	mem_free(&v->text);
 }

@@ -312,8 +312,7 @@ static void check_heads(const struct conf_scan *scan)
 
 static void forget_seen(void)
 {
-	free(reading.seen);
-	reading.seen = NULL;
+	mem_free(&reading.seen);
 	reading.nseen = 0;
 }
 

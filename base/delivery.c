@@ -23,7 +23,7 @@ struct connection_open *connection_open_new(uint64_t connection, struct conf *co
 
 void connection_open_free(struct connection_open **op)
 {
-	struct connection_open *o = *op;
+	struct connection_open *o = mem_take(op);
 	if (!o)
 		return;
 	conf_unref(o->conf);
@@ -36,7 +36,6 @@ void connection_open_free(struct connection_open **op)
 	free(o->tls);
 	free(o->site);
 	free(o);
-	*op = NULL;
 }
 
 static struct delivery *begin_delivery(struct delivery *d, uint32_t nrcpt)
@@ -70,12 +69,11 @@ static void drop_references(struct delivery *d)
 
 void delivery_free(struct delivery **dp)
 {
-	struct delivery *d = *dp;
+	struct delivery *d = mem_take(dp);
 	if (!d)
 		return;
 	drop_references(d);
 	free(d);
-	*dp = NULL;
 }
 
 void delivery_free_few(struct delivery **dp, struct few *of)

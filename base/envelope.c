@@ -30,7 +30,7 @@ static void free_pieces(struct envelope *e)
 
 void envelope_free(struct envelope **ep)
 {
-	struct envelope *e = *ep;
+	struct envelope *e = mem_take(ep);
 	if (!e)
 		return;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -41,7 +41,6 @@ void envelope_free(struct envelope **ep)
 	if (!e->packed)
 		free_pieces(e);
 	free(e);
-	*ep = NULL;
 }
 
 static size_t text_size(const char *text)

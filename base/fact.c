@@ -31,8 +31,7 @@ static void fini_part(struct fact_part *p)
 
 void fact_free(struct fact **fp)
 {
-	struct fact *f = *fp;
-	*fp = NULL;
+	struct fact *f = mem_take(fp);
 	if (!f)
 		return;
 	for (int i = 0; i < FACT_PART_COUNT; i++)
@@ -146,8 +145,7 @@ struct fact_probe *fact_probe_new(const char *key, struct loop *reply_to)
 
 void fact_probe_free(struct fact_probe **pp)
 {
-	struct fact_probe *p = *pp;
-	*pp = NULL;
+	struct fact_probe *p = mem_take(pp);
 	if (!p)
 		return;
 	free(p->key);

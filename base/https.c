@@ -46,8 +46,7 @@ static void free_request(struct https_request *f)
 	curl_slist_free_all(f->head);
 	buf_wipe(&f->body);
 	buf_wipe(&f->answer);
-	magic_clear(f);
-	free(f);
+	magic_free(f);
 }
 
 static const char *error_of(const struct https_request *f, CURLcode how)

@@ -2,7 +2,7 @@
  *
  *	struct thing { unsigned magic; ... };	s->magic = THING_MAGIC when it is made
  *	magic_check(thing, THING_MAGIC)		first in each callback
- *	magic_clear(thing)			before it is freed
+ *	magic_free(thing)			clears it, and frees the thing
  *
  * A callback that is called for another object, or for one that is freed, asserts before it has
  * written anything.
@@ -11,6 +11,7 @@
 #define BASE_MAGIC_H
 
 #include <assert.h>
+#include <stdlib.h>
 
 #define magic_check(object, number) assert((object)->magic == (number))
 
@@ -18,6 +19,12 @@
 	do {                                                                                       \
 		assert((object)->magic != 0);                                                      \
 		(object)->magic = 0;                                                               \
+	} while (0)
+
+#define magic_free(object)                                                                         \
+	do {                                                                                       \
+		magic_clear(object);                                                               \
+		free(object);                                                                      \
 	} while (0)
 
 #endif

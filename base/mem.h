@@ -10,6 +10,7 @@
 #define BASE_MEM_H
 
 #include <stddef.h>
+#include <string.h>
 
 void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
@@ -22,6 +23,19 @@ void *mem_room(void *rows, size_t n, size_t size);
 char *mem_strdup(const char *); /* NULL stays NULL */
 char *mem_strndup(const char *, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The object that the pointer points to; the pointer is NULL from here on, and whoever has taken the object frees it. */
+#define mem_take(pointer) ((__typeof__(*(pointer)))mem_take_pointer(pointer))
+
+static inline void *mem_take_pointer(void *pointer)
+{
+	void *taken;
+	memcpy(&taken, pointer, sizeof taken);
+	memset(pointer, 0, sizeof taken);
+	return taken;
+}
+
+#define mem_free(pointer) free(mem_take(pointer)) /* and the pointer is NULL */
 
 void mem_free_secret(char *);
 /* Overwrite a text, and free it. NULL is allowed. */

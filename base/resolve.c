@@ -38,7 +38,7 @@ void resolve_drop_host(struct resolve *r, int host)
 
 void resolve_free(struct resolve **rp)
 {
-	struct resolve *r = *rp;
+	struct resolve *r = mem_take(rp);
 	if (!r)
 		return;
 	for (int i = 0; i < r->nhost; i++)
@@ -54,7 +54,6 @@ void resolve_free(struct resolve **rp)
 	free(r->name);
 	verdict_unref(r->failure);
 	free(r);
-	*rp = NULL;
 }
 
 enum resolve_security resolve_weaker(enum resolve_security a, enum resolve_security b)

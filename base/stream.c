@@ -69,8 +69,7 @@ struct stream *stream_connect(struct loop *l, const union address *to, const uni
 
 void stream_free(struct stream **sp)
 {
-	struct stream *s = *sp;
-	*sp = NULL;
+	struct stream *s = mem_take(sp);
 	if (!s)
 		return;
 	magic_check(s, STREAM_MAGIC);
@@ -106,8 +105,7 @@ void stream_when_closed(struct stream *s, void (*closed)(void *), void *owner)
 
 void stream_linger_close(struct stream **sp)
 {
-	struct stream *s = *sp;
-	*sp = NULL;
+	struct stream *s = mem_take(sp);
 	if (!s)
 		return;
 	magic_check(s, STREAM_MAGIC);

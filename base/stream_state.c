@@ -33,8 +33,7 @@ void stream_move(struct stream *s, enum stream_state to)
 void stream_bury(struct stream *s)
 {
 	if (s->dead && s->depth == 0) {
-		magic_clear(s);
-		free(s);
+		magic_free(s);
 	}
 }
 

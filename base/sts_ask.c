@@ -18,14 +18,13 @@ struct sts_ask *sts_ask_new(const char *domain, struct loop *reply_to, void *own
 
 void sts_ask_free(struct sts_ask **ap)
 {
-	struct sts_ask *a = *ap;
+	struct sts_ask *a = mem_take(ap);
 	if (!a)
 		return;
 	sts_policy_unref(a->policy);
 	free(a->domain);
 	free(a->why);
 	free(a);
-	*ap = NULL;
 }
 
 const char *sts_outcome_word(enum sts_outcome outcome)

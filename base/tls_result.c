@@ -88,7 +88,7 @@ struct tls_result *tls_result_new(const struct tls_subject *s, enum tls_result_t
 
 void tls_result_free(struct tls_result **rp)
 {
-	struct tls_result *r = *rp;
+	struct tls_result *r = mem_take(rp);
 	if (!r)
 		return;
 	free(r->domain);
@@ -96,5 +96,4 @@ void tls_result_free(struct tls_result **rp)
 	free(r->mx);
 	free(r->reason);
 	free(r);
-	*rp = NULL;
 }

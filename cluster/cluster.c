@@ -163,8 +163,7 @@ void cluster_stop(struct cluster *c)
 
 void cluster_free(struct cluster **cp)
 {
-	struct cluster *c = *cp;
-	*cp = NULL;
+	struct cluster *c = mem_take(cp);
 	if (!c)
 		return;
 	cluster_stop(c);

@@ -351,8 +351,7 @@ struct facts *facts_new(struct link *link, const char *node, const struct nodes 
 
 void facts_free(struct facts **fp)
 {
-	struct facts *f = *fp;
-	*fp = NULL;
+	struct facts *f = mem_take(fp);
 	if (!f)
 		return;
 	magic_check(f, FACTS_MAGIC);

@@ -49,8 +49,7 @@ struct cluster_inquiry *cluster_inquiry_new(const char *question, struct loop *r
 
 void cluster_inquiry_free(struct cluster_inquiry **sp)
 {
-	struct cluster_inquiry *s = *sp;
-	*sp = NULL;
+	struct cluster_inquiry *s = mem_take(sp);
 	if (!s)
 		return;
 	for (int i = 0; i < s->n; i++) {
@@ -65,8 +64,7 @@ void cluster_inquiry_free(struct cluster_inquiry **sp)
 
 void cluster_asked_free(struct cluster_asked **ap)
 {
-	struct cluster_asked *a = *ap;
-	*ap = NULL;
+	struct cluster_asked *a = mem_take(ap);
 	if (!a)
 		return;
 	free(a->node);
@@ -114,8 +112,7 @@ static void end_inquiry(struct inquiry *s, const char *why)
 	assert(s->all->n > 0);
 	s->all->n--;
 	give_back(s->asked, why);
-	magic_clear(s);
-	free(s);
+	magic_free(s);
 }
 
 static void on_late(void *owner)
@@ -229,8 +226,7 @@ struct inquiries *inquiries_new(struct loop *loop, struct link *link, const char
 
 void inquiries_free(struct inquiries **ap)
 {
-	struct inquiries *all = *ap;
-	*ap = NULL;
+	struct inquiries *all = mem_take(ap);
 	if (!all)
 		return;
 	magic_check(all, INQUIRIES_MAGIC);

@@ -496,8 +496,7 @@ void link_begin(struct link *l)
 
 void link_free(struct link **lp)
 {
-	struct link *l = *lp;
-	*lp = NULL;
+	struct link *l = mem_take(lp);
 	if (!l)
 		return;
 	magic_check(l, LINK_MAGIC);
@@ -519,8 +518,7 @@ void link_free(struct link **lp)
 	free(l->since);
 	free(l->passing);
 	conf_unref(l->conf);
-	magic_clear(l);
-	free(l);
+	magic_free(l);
 }
 
 void link_hear(struct link *l, const char *channel,

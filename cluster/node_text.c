@@ -72,8 +72,7 @@ void node_text_read(struct node_text *n, const char *name, const char *text)
 
 void node_text_fini(struct node_text *n)
 {
-	free(n->name);
-	n->name = NULL;
+	mem_free(&n->name);
 }
 
 bool node_text_alive(const struct node_text *n)

@@ -274,8 +274,7 @@ static void on_look_of_another(void *owner, const redisReply *reply)
 	struct cluster_view *v = read_view(reply);
 	look->seen(look->owner, v);
 	cluster_view_free(&v);
-	magic_clear(look);
-	free(look);
+	magic_free(look);
 }
 
 bool nodes_look(struct nodes *n, void (*seen)(void *owner, const struct cluster_view *),
@@ -385,8 +384,7 @@ void nodes_start(struct nodes *n)
 
 void nodes_free(struct nodes **np)
 {
-	struct nodes *n = *np;
-	*np = NULL;
+	struct nodes *n = mem_take(np);
 	if (!n)
 		return;
 	magic_check(n, NODES_MAGIC);
@@ -405,8 +403,7 @@ int nodes_alive(const struct nodes *n)
 
 void cluster_view_free(struct cluster_view **vp)
 {
-	struct cluster_view *v = *vp;
-	*vp = NULL;
+	struct cluster_view *v = mem_take(vp);
 	if (!v)
 		return;
 	for (int i = 0; i < v->n; i++)

@@ -95,8 +95,7 @@ struct cluster_order *cluster_order_new(enum cluster_kind kind, enum order verb,
 
 void cluster_order_free(struct cluster_order **op)
 {
-	struct cluster_order *o = *op;
-	*op = NULL;
+	struct cluster_order *o = mem_take(op);
 	if (!o)
 		return;
 	free(o->name);
@@ -310,8 +309,7 @@ void orders_recall(struct orders *o, const char *text)
 
 void orders_free(struct orders **op)
 {
-	struct orders *o = *op;
-	*op = NULL;
+	struct orders *o = mem_take(op);
 	if (!o)
 		return;
 	magic_check(o, ORDERS_MAGIC);

@@ -84,8 +84,7 @@ struct shares *shares_new(struct loop *loop, struct link *link, const char *node
 
 void shares_free(struct shares **sp)
 {
-	struct shares *s = *sp;
-	*sp = NULL;
+	struct shares *s = mem_take(sp);
 	if (!s)
 		return;
 	lease_table_free(s);

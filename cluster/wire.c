@@ -288,8 +288,7 @@ void wire_broken(struct wire *w, const char *why)
 
 void wire_free(struct wire **wp)
 {
-	struct wire *w = *wp;
-	*wp = NULL;
+	struct wire *w = mem_take(wp);
 	if (!w)
 		return;
 	magic_check(w, WIRE_MAGIC);
@@ -302,8 +301,7 @@ void wire_free(struct wire **wp)
 	SSL_CTX_free(w->tls);
 	resp_fini(&w->resp);
 	buf_fini(&w->why);
-	magic_clear(w);
-	free(w);
+	magic_free(w);
 }
 
 struct buf *wire_out(struct wire *w)

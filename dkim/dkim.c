@@ -89,8 +89,7 @@ static void signing_free(struct signing *s)
 	for (int i = 0; i < s->n; i++)
 		free(s->field[i]);
 	signers_fini(&s->signers);
-	magic_clear(s);
-	free(s);
+	magic_free(s);
 }
 
 static void cancel_signing(struct passage *p)

@@ -158,8 +158,7 @@ static void compare_candidates(struct passage *p)
 static void looking_free(struct looking *l)
 {
 	magic_check(l, LOOKING_MAGIC);
-	magic_clear(l);
-	free(l);
+	magic_free(l);
 }
 
 static void cancel_looking(struct passage *p)

@@ -331,8 +331,7 @@ static void end_sent(struct sent *sent, enum channel_event event, const unsigned
 	c->under_way--;
 	list_remove(&sent->link);
 	timer_stop(&c->loop->timers, &sent->again);
-	magic_clear(sent);
-	free(sent);
+	magic_free(sent);
 	channel_count(event, bytes, len);
 	query->replied(query, event, bytes, event == CHANNEL_REPLY ? len : 0);
 }

@@ -90,13 +90,12 @@ struct ourself *ourself_new(const struct conf *conf)
 
 void ourself_free(struct ourself **mp)
 {
-	struct ourself *me = *mp;
+	struct ourself *me = mem_take(mp);
 	if (!me)
 		return;
 	free(me->name);
 	free(me->address);
 	free(me);
-	*mp = NULL;
 }
 
 bool ourself_named(const struct ourself *me, const char *name)

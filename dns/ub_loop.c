@@ -169,12 +169,11 @@ struct ub_loop *ub_loop_new(struct loop *loop)
 
 void ub_loop_free(struct ub_loop **lp)
 {
-	struct ub_loop *all = *lp;
+	struct ub_loop *all = mem_take(lp);
 	if (!all)
 		return;
 	assert(all->events == 0);
 	free(all);
-	*lp = NULL;
 }
 
 struct ub_event_base *ub_loop_base(struct ub_loop *all)

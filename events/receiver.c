@@ -41,12 +41,11 @@ int64_t receiver_retry_ms(const struct receiver *r)
 
 void receiver_free(struct receiver **rp)
 {
-	struct receiver *r = *rp;
+	struct receiver *r = mem_take(rp);
 	if (!r)
 		return;
 	r->kind->close(r);
 	assert(r->fd < 0 && !r->curl);
 	conf_unref(r->conf);
 	free(r);
-	*rp = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/copy.h"
 
+#include "base/mem.h"
 #include "base/metrics.h"
 
 #include <assert.h>
@@ -237,7 +238,6 @@ bool goals_reached(struct goals *g, struct copies *c)
 
 void goals_fini(struct goals *g)
 {
-	free(g->of);
-	g->of = NULL;
+	mem_free(&g->of);
 	g->n = 0;
 }

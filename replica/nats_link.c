@@ -303,8 +303,7 @@ void nats_link_free(struct nats_link **lp)
 	nats_setup_fini(&l->setup);
 	sem_destroy(&l->ended);
 	assert(!l->subscribed); /* nobody calls us any more */
-	magic_clear(l);
-	free(l);
+	magic_free(l);
 	*lp = NULL;
 }
 

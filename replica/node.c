@@ -53,13 +53,12 @@ struct node_order *node_order_new(enum node_op op, const char *name, struct loop
 
 void node_order_free(struct node_order **op)
 {
-	struct node_order *o = *op;
+	struct node_order *o = mem_take(op);
 	if (!o)
 		return;
 	buf_fini(&o->says);
 	free(o->name);
 	free(o);
-	*op = NULL;
 }
 
 /* That there is no answer may be because it was denied, which the server says in a message of its own. */
@@ -74,15 +73,13 @@ static const char *why_not(const struct node *n, natsStatus s)
 
 static void forget_denial(struct node *n)
 {
-	free(n->denied);
-	n->denied = NULL;
+	mem_free(&n->denied);
 }
 
 /* The same may come again, and is said again. */
 static void forget_reason(struct node *n)
 {
-	free(n->reason);
-	n->reason = NULL;
+	mem_free(&n->reason);
 }
 
 /* Once for each reason, since it is asked again and again. */

@@ -70,8 +70,7 @@ void node_view_keep(struct node_view **kept, struct node_view *next)
 
 void node_view_free(struct node_view **vp)
 {
-	struct node_view *v = *vp;
-	*vp = NULL;
+	struct node_view *v = mem_take(vp);
 	if (!v)
 		return;
 	for (int i = 0; i < v->n; i++) {

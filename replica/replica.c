@@ -41,8 +41,7 @@ static void set_up(void *owner)
 	r->phase = PHASE_SETTING_UP;
 	r->row.alone = r->alone ? ALONE_SAID : is_alone_no_more(r) ? ALONE_PAST : ALONE_AS_BEFORE;
 	nats_link_set_up(r->link, &r->row, r->denied);
-	free(r->denied);
-	r->denied = NULL;
+	mem_free(&r->denied);
 }
 
 void replica_resend(struct replica *r)

@@ -414,8 +414,7 @@ struct redis_keys *redis_keys_new(int nodes)
 
 void redis_keys_free(struct redis_keys **rp)
 {
-	struct redis_keys *r = *rp;
-	*rp = NULL;
+	struct redis_keys *r = mem_take(rp);
 	hash_each (struct redis_key, k, r->key) {
 		HASH_DEL(r->key, k);
 		for (int i = 0; i < k->nfield; i++) {

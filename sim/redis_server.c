@@ -311,8 +311,7 @@ struct redis_server *redis_server_new(struct world *w)
 
 void redis_server_free(struct redis_server **rp)
 {
-	struct redis_server *r = *rp;
-	*rp = NULL;
+	struct redis_server *r = mem_take(rp);
 	if (!r)
 		return;
 	assert(list_empty(&r->ends));

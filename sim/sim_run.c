@@ -58,14 +58,13 @@ struct sim *sim_run(struct scenario *s, uint64_t seed, const char *only_row, str
 
 void sim_free(struct sim **sp)
 {
-	struct sim *sim = *sp;
+	struct sim *sim = mem_take(sp);
 	if (!sim)
 		return;
 	for (int i = 0; i < sim->n; i++)
 		tally_free(&sim->run[i].tally);
 	free(sim->run);
 	free(sim);
-	*sp = NULL;
 }
 
 int64_t sim_faults(const struct sim *sim)

@@ -84,7 +84,7 @@ struct tally *tally_new(void)
 
 void tally_free(struct tally **tp)
 {
-	struct tally *t = *tp;
+	struct tally *t = mem_take(tp);
 	if (!t)
 		return;
 	tally_providers_free(t);
@@ -101,7 +101,6 @@ void tally_free(struct tally **tp)
 	free(t->nodes.host);
 	buf_fini(&t->faults);
 	free(t);
-	*tp = NULL;
 }
 
 void tally_wait(struct tally *t, uint32_t nrcpt, uint64_t size, int64_t ms)

@@ -89,14 +89,13 @@ static void keys_fini(struct consult_keys *k)
 
 void consult_free(struct consult **lp)
 {
-	struct consult *l = *lp;
+	struct consult *l = mem_take(lp);
 	if (!l)
 		return;
 	keys_fini(&l->keys);
 	conf_list_free(&l->among);
 	conf_unref(l->conf);
 	free(l);
-	*lp = NULL;
 }
 
 /* done() may begin another. */

@@ -33,8 +33,7 @@ void filter_changes_reset(struct filter_changes *f)
 		free(f->given[i].address);
 		alias_added_fini(&f->given[i].what);
 	}
-	free(f->given);
-	f->given = NULL;
+	mem_free(&f->given);
 	f->ngiven = 0;
 	f->draft = NULL;
 }
@@ -45,8 +44,7 @@ static void forget_list(struct filter_changes *f)
 		free(f->change[i].text[0]);
 		free(f->change[i].text[1]);
 	}
-	free(f->change);
-	f->change = NULL;
+	mem_free(&f->change);
 	f->n = 0;
 	f->bytes = 0;
 }

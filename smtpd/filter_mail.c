@@ -56,8 +56,7 @@ static const char *take_change(void *owner, const struct milter_answer *a)
 static void undo_changes(void *owner)
 {
 	struct filter_mail *m = owner;
-	free(m->quarantine);
-	m->quarantine = NULL;
+	mem_free(&m->quarantine);
 	filter_changes_forget(&m->changes);
 }
 
@@ -297,8 +296,7 @@ void filter_mail_reset(struct filter_mail *m)
 	milter_chain_end(m->chain);
 	alias_learn_end(&m->aliases);
 	filter_changes_reset(&m->changes);
-	free(m->held_why);
-	m->held_why = NULL;
+	mem_free(&m->held_why);
 	m->by = NULL;
 	m->changed = m->unheard = false;
 	m->id = 0;

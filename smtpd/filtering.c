@@ -91,8 +91,7 @@ static void conclude_event(struct session *s)
 		session_refuse_by(s, reply, f->recipient);
 		free(reply);
 	}
-	free(f->recipient);
-	f->recipient = NULL;
+	mem_free(&f->recipient);
 	f->connecting = false;
 	resume(s, passed);
 }

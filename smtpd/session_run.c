@@ -45,8 +45,7 @@ static void session_free(struct session *s)
 	free(s->client_name);
 	free(s->login);
 	free(s->helo);
-	magic_clear(s);
-	free(s);
+	magic_free(s);
 }
 
 /* The client is gone, or sent away: its socket is about to be closed, at once or after lingering. */

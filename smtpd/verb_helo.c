@@ -31,8 +31,7 @@ static bool take_name(struct session *s, const char *name, bool esmtp)
 
 static void forget_name(struct session *s)
 {
-	free(s->helo);
-	s->helo = NULL;
+	mem_free(&s->helo);
 	if (s->state != SESSION_CLOSED)
 		session_move(s, SESSION_GREETED);
 }

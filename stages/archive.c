@@ -189,8 +189,7 @@ static void copying_free(struct copying *c)
 	envelope_free(&c->envelope);
 	archive_marks_fini(&c->marks);
 	spool_store_free(&c->copy);
-	magic_clear(c);
-	free(c);
+	magic_free(c);
 }
 
 static void cancel_copying(struct passage *p)

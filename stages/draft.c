@@ -35,8 +35,7 @@ void draft_body_drop(struct draft *d)
 	if (!d->body)
 		return;
 	content_writer_fini(d->body);
-	free(d->body);
-	d->body = NULL;
+	mem_free(&d->body);
 }
 
 void draft_fini(struct draft *d)

@@ -31,14 +31,12 @@ static void destroy_passage(struct passage *p)
 	free(p->client);
 	free(p->signed_by);
 	free(p->reply);
-	magic_clear(p);
-	free(p);
+	magic_free(p);
 }
 
 void passage_free(struct passage **pp)
 {
-	struct passage *p = *pp;
-	*pp = NULL;
+	struct passage *p = mem_take(pp);
 	if (p)
 		destroy_passage(p);
 }
@@ -262,8 +260,7 @@ enum passage_end passage_run_here(struct passage *p)
 
 void passage_cancel(struct passage **pp)
 {
-	struct passage *p = *pp;
-	*pp = NULL;
+	struct passage *p = mem_take(pp);
 	if (!p)
 		return;
 	assert(p->loop && !p->running && p->end == PASSAGE_UNDER_WAY);

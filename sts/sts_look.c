@@ -68,8 +68,7 @@ static void end_look(struct sts_domain *d, enum sts_look to, enum sts_outcome ou
 	if (d->look == STS_LOOK_FETCHING)
 		end_fetch(d);
 	list_remove(&d->in_queue);
-	free(d->at);
-	d->at = NULL;
+	mem_free(&d->at);
 	free(d->why);
 	d->why = why;
 	d->outcome = outcome;

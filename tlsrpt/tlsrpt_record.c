@@ -98,8 +98,7 @@ static int add_target(struct tlsrpt_target *to, int n, const char *uri, size_t l
 		t.to = address_of(uri + strlen(mailto), len - strlen(mailto));
 	for (int i = 0; i < n && t.to; i++)
 		if (strcmp(to[i].to, t.to) == 0) {
-			free(t.to);
-			t.to = NULL;
+			mem_free(&t.to);
 		}
 	if (!t.to)
 		return n;

@@ -37,8 +37,7 @@ static void free_targets(struct tlsrpt_report *r)
 {
 	for (int i = 0; i < r->ntarget; i++)
 		free(r->target[i].to);
-	free(r->target);
-	r->target = NULL;
+	mem_free(&r->target);
 	r->ntarget = 0;
 }
 

@@ -200,8 +200,7 @@ bool privileges_drop(struct privileges *p, struct buf *error)
 
 void privileges_fini(struct privileges *p)
 {
-	free(p->name);
-	p->name = NULL;
+	mem_free(&p->name);
 }
 
 bool privileges_become(const char *user, struct buf *error)

@@ -65,8 +65,7 @@ static void connection_free(struct connection *c, bool linger)
 		stream_free(&c->stream);
 	buf_fini(&c->words);
 	free(c->request.argv);
-	magic_clear(c);
-	free(c);
+	magic_free(c);
 	if (k->ended)
 		k->ended(k->owner);
 }

@@ -79,8 +79,7 @@ void dest_job_given(struct cluster_order *o)
 		loop_post(j->asks.qmgr, &command_of(o, j->asks.loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
-		magic_clear(j);
-		free(j);
+		magic_free(j);
 	}
 	cluster_order_free(&o);
 }
@@ -137,7 +136,6 @@ void dest_job_answer(struct dest_command *c)
 		control_finish(r, missing || !order_job_is_kept(r, c->op, *j->asks.unkept)
 					  ? STATUS_REFUSED
 					  : STATUS_DONE);
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 	dest_command_free(&c);
 }

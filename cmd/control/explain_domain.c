@@ -41,8 +41,7 @@ struct explain_domain *explain_domain_new(const char *domain)
 
 void explain_domain_free(struct explain_domain **dp)
 {
-	struct explain_domain *d = *dp;
-	*dp = NULL;
+	struct explain_domain *d = mem_take(dp);
 	if (!d)
 		return;
 	for (int i = 0; i < d->n; i++)

@@ -48,8 +48,7 @@ static void job_free(struct explain_job *j)
 	explain_domain_free(&j->domain);
 	free(j->what);
 	free(j->flow);
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 }
 
 static void refuse_job(struct explain_job *j)

@@ -193,8 +193,7 @@ static void job_free(struct queue_job *j)
 	queue_args_fini(&j->args);
 	free(j->refilter.id);
 	conf_unref(j->conf);
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 }
 
 static void finish_job(struct queue_job *j)

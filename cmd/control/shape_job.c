@@ -37,8 +37,7 @@ struct shape_job {
 static void job_free(struct shape_job *j)
 {
 	spool_command_free(&j->answer);
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 }
 
 static void put_row(struct shape_job *j, const struct shape_row *row, struct buf *out)

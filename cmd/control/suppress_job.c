@@ -90,7 +90,6 @@ void suppress_job_answer(struct suppress_command *c)
 	magic_check(j, SUPPRESS_JOB_MAGIC);
 	if (j->request)
 		control_finish(j->request, say_answer(j->request, c, j));
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 	suppress_command_free(&c);
 }

@@ -69,8 +69,7 @@ void user_job_given(struct cluster_order *o)
 		loop_post(j->asks.limiter, &order_of(o, j->asks.loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
-		magic_clear(j);
-		free(j);
+		magic_free(j);
 	}
 	cluster_order_free(&o);
 }
@@ -115,8 +114,7 @@ static void finish_job(struct user_job *j, struct limiter_order *o)
 		say_answer(r, j, o);
 	if (r)
 		control_finish(r, !missing && is_whole(j, o) ? STATUS_DONE : STATUS_REFUSED);
-	magic_clear(j);
-	free(j);
+	magic_free(j);
 	limiter_order_free(&o);
 }
 

@@ -98,7 +98,7 @@ struct postfix_conf *postfix_conf_read(const char *file)
 
 void postfix_conf_free(struct postfix_conf **cp)
 {
-	struct postfix_conf *c = *cp;
+	struct postfix_conf *c = mem_take(cp);
 	if (!c)
 		return;
 	for (int i = 0; i < c->n; i++) {
@@ -107,7 +107,6 @@ void postfix_conf_free(struct postfix_conf **cp)
 	}
 	free(c->of);
 	free(c);
-	*cp = NULL;
 }
 
 struct postfix_setting *postfix_conf_find(const struct postfix_conf *c, const char *name)

@@ -339,8 +339,7 @@ static void free_hops(struct route_way *w)
 		free(w->hop[i].tls);
 		free(w->hop[i].row.policy);
 	}
-	free(w->hop);
-	w->hop = NULL;
+	mem_free(&w->hop);
 	w->nhop = 0;
 }
 
@@ -409,7 +408,7 @@ static void free_way(struct route_way *w)
 
 void route_trace_free(struct route_trace **tp)
 {
-	struct route_trace *t = *tp;
+	struct route_trace *t = mem_take(tp);
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nway; i++)
@@ -422,5 +421,4 @@ void route_trace_free(struct route_trace **tp)
 	envelope_free(&t->envelope);
 	conf_unref(t->conf);
 	free(t);
-	*tp = NULL;
 }

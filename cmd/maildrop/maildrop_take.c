@@ -56,8 +56,7 @@ static void end_filters(struct take *t)
 	if (!t->filters)
 		return;
 	filter_mail_fini(t->filters);
-	free(t->filters);
-	t->filters = NULL;
+	mem_free(&t->filters);
 }
 
 void take_free(struct take **tp)
@@ -70,8 +69,7 @@ void take_free(struct take **tp)
 	alias_learn_end(&t->aliases);
 	free(t->reply);
 	free(t->message_id);
-	magic_clear(t);
-	free(t);
+	magic_free(t);
 	*tp = NULL;
 }
 

@@ -40,15 +40,13 @@ static void end_passage(struct refilter *r)
 	passage_cancel(&r->passage);
 	if (r->filters)
 		filter_mail_fini(r->filters);
-	free(r->filters);
-	r->filters = NULL;
+	mem_free(&r->filters);
 	resign_fini(&r->resign);
 }
 
 void refilter_free(struct refilter **rp)
 {
-	struct refilter *r = *rp;
-	*rp = NULL;
+	struct refilter *r = mem_take(rp);
 	if (!r)
 		return;
 	magic_check(r, REFILTER_MAGIC);
@@ -56,8 +54,7 @@ void refilter_free(struct refilter **rp)
 	envelope_free(&r->envelope);
 	content_unref(r->content);
 	free(r->says);
-	magic_clear(r);
-	free(r);
+	magic_free(r);
 }
 
 static void log_refiltered(const struct refilter *r)
@@ -124,8 +121,7 @@ static void copying_free(struct copying *c)
 {
 	magic_check(c, COPYING_MAGIC);
 	content_unref(c->from);
-	magic_clear(c);
-	free(c);
+	magic_free(c);
 }
 
 static void fetch_cancel(struct passage *p)

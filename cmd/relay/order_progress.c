@@ -34,6 +34,5 @@ char *order_progress_take(struct order_progress *p, bool kept)
 
 void order_progress_fini(struct order_progress *p)
 {
-	free(p->text);
-	p->text = NULL;
+	mem_free(&p->text);
 }

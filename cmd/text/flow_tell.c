@@ -97,8 +97,7 @@ bool flow_told_read(struct flow_told *t, char *line)
 
 void flow_told_fini(struct flow_told *t)
 {
-	free(t->row.name);
-	t->row.name = NULL;
+	mem_free(&t->row.name);
 }
 
 /* A figure of 0 is not known. */

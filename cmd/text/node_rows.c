@@ -60,8 +60,7 @@ void node_rows_init(struct node_rows *all, const struct cluster_view *redis,
 
 void node_rows_fini(struct node_rows *all)
 {
-	free(all->row);
-	all->row = NULL;
+	mem_free(&all->row);
 }
 
 int64_t node_rows_queued(const struct node_text *n)

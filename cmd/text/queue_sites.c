@@ -36,7 +36,7 @@ struct queue_sites *queue_sites_new(const struct conf *conf, const char *const *
 
 void queue_sites_free(struct queue_sites **sp)
 {
-	struct queue_sites *s = *sp;
+	struct queue_sites *s = mem_take(sp);
 	if (!s)
 		return;
 	for (int i = 0; i < s->ndomain; i++) {
@@ -46,7 +46,6 @@ void queue_sites_free(struct queue_sites **sp)
 	free(s->domain);
 	route_table_free(&s->routes);
 	free(s);
-	*sp = NULL;
 }
 
 void queue_sites_learn(struct queue_sites *s, const struct dest_command *c)

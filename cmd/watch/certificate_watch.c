@@ -122,8 +122,7 @@ static void forget_ages(const struct conf *c)
 static void forget_used(struct certificate_watch *w)
 {
 	conf_list_free(&w->used_file);
-	free(w->used_span);
-	w->used_span = NULL;
+	mem_free(&w->used_span);
 }
 
 static void note_used(struct certificate_watch *w, const char *file)

@@ -44,10 +44,9 @@ struct disk_watch *disk_watch_new(struct loop *loop, const struct spool *spool)
 
 void disk_watch_free(struct disk_watch **wp)
 {
-	struct disk_watch *w = *wp;
+	struct disk_watch *w = mem_take(wp);
 	if (!w)
 		return;
 	timer_stop(&w->loop->timers, &w->look);
 	free(w);
-	*wp = NULL;
 }

@@ -10,8 +10,7 @@ enum { AGAIN_MS = 5000 };
 
 static void forget_text(struct kept_text *k)
 {
-	free(k->text);
-	k->text = NULL;
+	mem_free(&k->text);
 }
 
 static void try_again(void *owner)
@@ -53,6 +52,5 @@ void kept_text_fini(struct kept_text *k)
 	if (k->loop)
 		timer_stop(&k->loop->timers, &k->again);
 	forget_text(k);
-	free(k->spool);
-	k->spool = NULL;
+	mem_free(&k->spool);
 }

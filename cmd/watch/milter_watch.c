@@ -77,8 +77,7 @@ struct milter_watch *milter_watch_new(struct loop *loop)
 
 void milter_watch_free(struct milter_watch **wp)
 {
-	struct milter_watch *w = *wp;
-	*wp = NULL;
+	struct milter_watch *w = mem_take(wp);
 	if (!w)
 		return;
 	timer_stop(&w->loop->timers, &w->look);

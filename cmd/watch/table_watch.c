@@ -38,12 +38,11 @@ struct table_watch *table_watch_new(struct loop *loop, void (*changed)(void *own
 
 void table_watch_free(struct table_watch **wp)
 {
-	struct table_watch *w = *wp;
+	struct table_watch *w = mem_take(wp);
 	if (!w)
 		return;
 	timer_stop(&w->loop->timers, &w->look);
 	free(w);
-	*wp = NULL;
 }
 
 void table_watch_start(struct table_watch *w, const struct conf *conf)

@@ -51,12 +51,11 @@ void site_domains_add(struct site_domains **dp, const char *domain)
 
 void site_domains_free(struct site_domains **dp)
 {
-	struct site_domains *d = *dp;
+	struct site_domains *d = mem_take(dp);
 	if (!d)
 		return;
 	for (int i = 0; i < d->nname; i++)
 		free(d->name[i]);
 	free(d->hash);
 	free(d);
-	*dp = NULL;
 }

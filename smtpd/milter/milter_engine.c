@@ -64,8 +64,7 @@ void milter_engine_init(struct milter_engine *e)
 static void forget_macros(struct milter_engine *e)
 {
 	for (int i = 0; i < MILTER_STAGES; i++) {
-		free(e->macros[i]);
-		e->macros[i] = NULL;
+		mem_free(&e->macros[i]);
 	}
 }
 

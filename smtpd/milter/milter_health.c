@@ -168,8 +168,7 @@ void milter_health_take(const char *name, struct milter_health *to)
 
 void milter_health_fini(struct milter_health *h)
 {
-	free(h->why);
-	h->why = NULL;
+	mem_free(&h->why);
 }
 
 void milter_health_begin(const struct conf_milter *c)

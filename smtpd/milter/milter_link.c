@@ -318,8 +318,7 @@ static bool is_of_use(struct milter_link *l)
 
 void milter_link_put(struct milter_link **lp)
 {
-	struct milter_link *l = *lp;
-	*lp = NULL;
+	struct milter_link *l = mem_take(lp);
 	if (!l)
 		return;
 	if (!is_of_use(l)) {
@@ -338,8 +337,7 @@ void milter_link_put(struct milter_link **lp)
 
 void milter_link_drop(struct milter_link **lp)
 {
-	struct milter_link *l = *lp;
-	*lp = NULL;
+	struct milter_link *l = mem_take(lp);
 	if (!l)
 		return;
 	magic_check(l, LINK_MAGIC);
@@ -358,6 +356,5 @@ void milter_link_drop(struct milter_link **lp)
 	descriptors_give(DESCRIPTORS_CLIENTS);
 	assert(l->site->nlink > 0);
 	l->site->nlink--;
-	magic_clear(l);
-	free(l);
+	magic_free(l);
 }

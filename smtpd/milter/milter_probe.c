@@ -41,8 +41,7 @@ struct milter_probe *milter_probe_begin(struct loop *loop, const struct conf_mil
 
 void milter_probe_end(struct milter_probe **pp)
 {
-	struct milter_probe *p = *pp;
-	*pp = NULL;
+	struct milter_probe *p = mem_take(pp);
 	if (!p)
 		return;
 	milter_link_drop(&p->link);
