@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_note.h"
 
-#include "base/mem.h"
-
 #include <stdlib.h>
 
 struct conf_note {
@@ -12,8 +10,7 @@ struct conf_note {
 
 void conf_note_post(struct loop *to, int type, struct conf *conf)
 {
-	struct conf_note *n = mem_zalloc(sizeof *n);
-	n->note.type = type;
+	struct conf_note *n = mailbox_note(sizeof *n, type);
 	n->conf = conf_ref(conf);
 	loop_post(to, &n->note);
 }

@@ -11,8 +11,7 @@ struct connection_open *connection_open_new(uint64_t connection, struct conf *co
 					    const struct conf_transport *transport,
 					    const char *host, const union address *address)
 {
-	struct connection_open *o = mem_zalloc(sizeof *o);
-	o->note.type = CONNECTION_OPEN;
+	struct connection_open *o = mailbox_note(sizeof *o, CONNECTION_OPEN);
 	o->connection = connection;
 	o->conf = conf_ref(conf);
 	o->transport = transport;

@@ -16,8 +16,7 @@ static const char *const names[] = {
 
 struct fact *fact_new(enum fact_note type, const char *key)
 {
-	struct fact *f = mem_zalloc(sizeof *f);
-	f->note.type = (int)type;
+	struct fact *f = mailbox_note(sizeof *f, type);
 	f->key = mem_strdup(key);
 	return f;
 }
@@ -136,8 +135,7 @@ bool fact_parse_part(struct fact *f, const char *name, const char *value, int64_
 
 struct fact_probe *fact_probe_new(const char *key, struct loop *reply_to)
 {
-	struct fact_probe *p = mem_zalloc(sizeof *p);
-	p->note.type = FACT_PROBE;
+	struct fact_probe *p = mailbox_note(sizeof *p, FACT_PROBE);
 	p->key = mem_strdup(key);
 	p->reply_to = reply_to;
 	return p;

@@ -17,9 +17,13 @@
 #ifndef BASE_MAILBOX_H
 #define BASE_MAILBOX_H
 
+#include "base/mem.h"
+
+#include <assert.h>
 #include <ev.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Who names types of notes. A row here gives an enumeration numbers that no other has. */
@@ -69,6 +73,15 @@ struct note {
 	struct note *next;
 	int type; /* what the note is the first member of: one of some family's enumeration */
 };
+
+/* An object of this size, of zeros but for the note of this type that is its first member; free() frees it. */
+static inline void *mailbox_note(size_t size, int type)
+{
+	assert(size >= sizeof(struct note));
+	struct note *note = mem_zalloc(size);
+	note->type = type;
+	return note;
+}
 
 /* Notes that have come since the owner's loop woke. */
 struct mailbox_turn {

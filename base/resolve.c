@@ -11,8 +11,7 @@
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)
 {
-	struct resolve *r = mem_zalloc(sizeof *r);
-	r->note.type = RESOLVE_ASK;
+	struct resolve *r = mailbox_note(sizeof *r, RESOLVE_ASK);
 	r->kind = kind;
 	r->name = mem_strdup(name);
 	r->reply_to = reply_to;

@@ -8,8 +8,7 @@
 
 struct sts_ask *sts_ask_new(const char *domain, struct loop *reply_to, void *owner)
 {
-	struct sts_ask *a = mem_zalloc(sizeof *a);
-	a->note.type = STS_ASK;
+	struct sts_ask *a = mailbox_note(sizeof *a, STS_ASK);
 	a->domain = mem_strdup(domain);
 	a->reply_to = reply_to;
 	a->owner = owner;

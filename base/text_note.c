@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/text_note.h"
 
-#include "base/mem.h"
-
 #include <stdlib.h>
 
 struct note *text_note_new(int type, struct buf *text)
 {
-	struct text_note *n = mem_zalloc(sizeof *n);
-	n->note.type = type;
+	struct text_note *n = mailbox_note(sizeof *n, type);
 	n->text = buf_steal(text, NULL);
 	return &n->note;
 }

@@ -8,8 +8,7 @@
 
 struct verify *verify_new(const char *address, const char *sender, struct loop *reply_to)
 {
-	struct verify *v = mem_zalloc(sizeof *v);
-	v->note.type = VERIFY_ASK;
+	struct verify *v = mailbox_note(sizeof *v, VERIFY_ASK);
 	v->reply_to = reply_to;
 	v->address = mem_strdup(address);
 	v->sender = sender ? mem_strdup(sender) : NULL;

@@ -39,8 +39,7 @@ struct inquiries {
 struct cluster_inquiry *cluster_inquiry_new(const char *question, struct loop *reply_to,
 					    void *owner)
 {
-	struct cluster_inquiry *s = mem_zalloc(sizeof *s);
-	s->note.type = CLUSTER_INQUIRY;
+	struct cluster_inquiry *s = mailbox_note(sizeof *s, CLUSTER_INQUIRY);
 	s->question = mem_strdup(question);
 	s->reply_to = reply_to;
 	s->owner = owner;
@@ -195,8 +194,7 @@ static void on_asked(void *owner, const char *payload, size_t len)
 	const char *node = strsep(&question, "\t"), *token = strsep(&question, "\t");
 	if (question && strlen(token) <= TOKEN_MAX && fact_word_good(node, NODE_NAME_MAX) &&
 	    fact_word_good(token, TOKEN_MAX) && fact_word_good(question, FACT_TEXT_MAX)) {
-		struct cluster_asked *a = mem_zalloc(sizeof *a);
-		a->note.type = CLUSTER_ASKED;
+		struct cluster_asked *a = mailbox_note(sizeof *a, CLUSTER_ASKED);
 		a->node = mem_strdup(node);
 		a->token = mem_strdup(token);
 		a->question = mem_strdup(question);

@@ -83,8 +83,7 @@ struct orders {
 struct cluster_order *cluster_order_new(enum cluster_kind kind, enum order verb, const char *name,
 					struct loop *reply_to, void *owner)
 {
-	struct cluster_order *o = mem_zalloc(sizeof *o);
-	o->note.type = CLUSTER_ORDER;
+	struct cluster_order *o = mailbox_note(sizeof *o, CLUSTER_ORDER);
 	o->kind = kind;
 	o->verb = verb;
 	o->name = mem_strdup(name);

@@ -25,8 +25,7 @@ static void say_parts(struct shares *s)
 	int64_t parts = shares_away(s) || s->refused ? shares_nodes(s) : 1;
 	if (parts == s->parts || !s->watcher)
 		return;
-	struct sharing_parts *note = mem_zalloc(sizeof *note);
-	note->note.type = SHARING_PARTS;
+	struct sharing_parts *note = mailbox_note(sizeof *note, SHARING_PARTS);
 	note->parts = s->parts = parts;
 	loop_post(s->watcher, &note->note);
 }

@@ -107,8 +107,7 @@ struct loop *dns_loop(struct dns *d)
 
 void dns_reload(struct dns *d, struct conf *conf)
 {
-	struct dns_conf *new = mem_zalloc(sizeof *new);
-	new->note.type = DNS_CONF;
+	struct dns_conf *new = mailbox_note(sizeof *new, DNS_CONF);
 	new->conf = conf_ref(conf);
 	new->self = ourself_new(conf); /* asks the kernel as only main may, in the sandbox */
 	loop_post(d->loop, &new->note);

@@ -153,8 +153,7 @@ void validators_ask(struct validators *v, const char *name, enum answer_type typ
 {
 	assert(loop_is_ours(v->loop));
 	assert(!asker->job);
-	struct validation_job *j = mem_zalloc(sizeof *j);
-	j->note.type = DNS_VALIDATE;
+	struct validation_job *j = mailbox_note(sizeof *j, DNS_VALIDATE);
 	j->query.validated = keep_reply;
 	j->reply_to = v->loop;
 	j->of = asker;

@@ -47,8 +47,7 @@ struct job {
 
 static struct nats_link_note *note_new(enum nats_link_note_type type)
 {
-	struct nats_link_note *n = mem_zalloc(sizeof *n);
-	n->note.type = (int)type;
+	struct nats_link_note *n = mailbox_note(sizeof *n, type);
 	return n;
 }
 

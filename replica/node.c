@@ -42,8 +42,7 @@ void node_say(const char *of, const char *state, uint64_t epoch, const char *rea
 struct node_order *node_order_new(enum node_op op, const char *name, struct loop *reply_to,
 				  void *owner)
 {
-	struct node_order *o = mem_zalloc(sizeof *o);
-	o->note.type = NODE_ORDER;
+	struct node_order *o = mailbox_note(sizeof *o, NODE_ORDER);
 	o->op = op;
 	o->name = mem_strdup(name);
 	o->reply_to = reply_to;
@@ -138,8 +137,7 @@ static struct replica_epoch row_for(const struct node *n, const struct roster_ro
 /* The spool looks at the fence when it looks at anything. */
 static void wake_spool(struct node *n)
 {
-	struct spool_credit *c = mem_zalloc(sizeof *c);
-	c->note.type = SPOOL_CREDIT;
+	struct spool_credit *c = mailbox_note(sizeof *c, SPOOL_CREDIT);
 	spool_post(n->spool, &c->note);
 }
 
@@ -348,8 +346,7 @@ static void renew_epoch(struct node *n)
 static void post_denial(void *owner, const char *what)
 {
 	struct node *n = owner;
-	struct node_denial *d = mem_zalloc(sizeof *d);
-	d->note.type = NODE_DENIED;
+	struct node_denial *d = mailbox_note(sizeof *d, NODE_DENIED);
 	snprintf(d->what, sizeof d->what, "%s", what);
 	loop_post(n->loop, &d->note);
 }

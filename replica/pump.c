@@ -479,8 +479,7 @@ static void answer_barriers(struct replica *r)
 	}
 	if (!reached)
 		return;
-	struct replicate *answer = mem_zalloc(sizeof *answer);
-	answer->note.type = SPOOL_REPLICATED;
+	struct replicate *answer = mailbox_note(sizeof *answer, SPOOL_REPLICATED);
 	answer->of = reached;
 	loop_post(spool_loop(r->spool), &answer->note);
 }

@@ -99,8 +99,7 @@ static void drop_barriers(struct replica *r)
 void replica_tell_spool(struct replica *r, bool alone)
 {
 	assert(loop_is_ours(r->loop));
-	struct replicate *n = mem_zalloc(sizeof *n);
-	n->note.type = SPOOL_REPLICA_AWAY;
+	struct replicate *n = mailbox_note(sizeof *n, SPOOL_REPLICA_AWAY);
 	n->away = r->away;
 	n->alone = alone;
 	n->of = ++r->turns;
@@ -306,8 +305,7 @@ void replica_start(struct replica *r)
 
 void replica_begin(struct replica *r, const struct epoch_own *own, const struct replica_epoch *row)
 {
-	struct replica_begin *n = mem_zalloc(sizeof *n);
-	n->note.type = REPLICA_NOTE_EPOCH;
+	struct replica_begin *n = mailbox_note(sizeof *n, REPLICA_NOTE_EPOCH);
 	n->own = *own;
 	n->row = *row;
 	loop_post(r->loop, &n->note);

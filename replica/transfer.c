@@ -271,8 +271,7 @@ static void put_times_right(struct envelope *e, int64_t ahead_ms)
 
 static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 {
-	struct spool_store *s = mem_zalloc(sizeof *s);
-	s->note.type = SPOOL_STORE;
+	struct spool_store *s = mailbox_note(sizeof *s, SPOOL_STORE);
 	s->reply_to = t->loop;
 	s->adopted = true;
 	s->id = row->envelope->id;

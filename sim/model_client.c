@@ -76,8 +76,7 @@ static void stop_waiting(struct client *c)
 
 static void post_slow(struct client *c, enum connection_slowness how)
 {
-	struct connection_slow *slow = mem_zalloc(sizeof *slow);
-	slow->note.type = CONNECTION_SLOW;
+	struct connection_slow *slow = mailbox_note(sizeof *slow, CONNECTION_SLOW);
 	slow->owner = c->open->owner;
 	slow->how = how;
 	stage_post(c->stage, &slow->note);
@@ -243,8 +242,7 @@ static void on_attempt(void *owner, int cause)
 		return;
 	}
 	int64_t depth = c->attempt.host->is->depth, most = c->open->transport->pipeline_depth;
-	struct connection_ready *ready = mem_zalloc(sizeof *ready);
-	ready->note.type = CONNECTION_READY;
+	struct connection_ready *ready = mailbox_note(sizeof *ready, CONNECTION_READY);
 	ready->connection = c->number;
 	ready->owner = c->open->owner;
 	ready->depth_most = (int)(depth < most ? depth : most);

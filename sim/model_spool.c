@@ -82,8 +82,7 @@ static void hand_over(struct model_spool *s, struct kept *k)
 		s->site[k->site].waiting--;
 	}
 	model_inflow_hold(&s->incoming, k->row);
-	struct spool_arrival *a = mem_zalloc(sizeof *a);
-	a->note.type = SPOOL_ARRIVAL;
+	struct spool_arrival *a = mailbox_note(sizeof *a, SPOOL_ARRIVAL);
 	a->envelope = k->envelope;
 	a->content = content_in_file(s->blank, 0, k->envelope->size);
 	k->envelope = NULL;

@@ -52,10 +52,9 @@ void filtering_open(struct session *s)
 
 void filtering_free(struct filtering **fp)
 {
-	struct filtering *f = *fp;
+	struct filtering *f = mem_take(fp);
 	if (!f)
 		return;
-	*fp = NULL;
 	filter_mail_fini(&f->mail);
 	free(f->sender);
 	free(f->recipient);

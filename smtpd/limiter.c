@@ -205,8 +205,7 @@ static void tell_top(void *owner)
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
 		rank_rows(l, (enum limit_by)by, &most, &kept, &suspended);
 	for (int w = 0; w < l->nwatcher; w++) {
-		struct limiter_top *top = mem_zalloc(sizeof *top);
-		top->note.type = LIMITER_TOP;
+		struct limiter_top *top = mailbox_note(sizeof *top, LIMITER_TOP);
 		top->n = describe_all(l, &most, top->login);
 		top->nkept = describe_all(l, &kept, top->kept);
 		top->suspended = suspended;

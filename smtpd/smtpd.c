@@ -155,8 +155,7 @@ static void give_listeners(struct smtpd *s, int worker, const struct planned *of
 	struct smtpd_worker_port port = worker_port(of);
 	int fd;
 	for (int k = 0; (fd = port_share(of->port, s->nworker, worker, k)) >= 0; k++) {
-		struct smtpd_worker_listen *note = mem_zalloc(sizeof *note);
-		note->note.type = SMTPD_WORKER_LISTEN;
+		struct smtpd_worker_listen *note = mailbox_note(sizeof *note, SMTPD_WORKER_LISTEN);
 		note->listener = listener_new(w, fd, &port);
 		loop_post(w->loop, &note->note);
 	}

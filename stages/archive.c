@@ -166,8 +166,7 @@ static int make_copy(const struct passage *p, struct copying *c)
 	if (!error && passage_run_here(copy) != PASSAGE_DONE)
 		error = copy->error ? copy->error : EIO;
 	if (!error) {
-		c->copy = mem_zalloc(sizeof *c->copy);
-		c->copy->note.type = SPOOL_STORE;
+		c->copy = mailbox_note(sizeof *c->copy, SPOOL_STORE);
 		c->copy->log = hold_log(copy, p->draft.id);
 		draft_give(&copy->draft, c->copy);
 	}

@@ -10,8 +10,7 @@
 struct passage *passage_new(struct conf *conf, struct loop *loop, struct thread_pool *pool,
 			    struct spool *spool, uint64_t id)
 {
-	struct passage *p = mem_zalloc(sizeof *p);
-	p->note.type = PASSAGE_RESUME;
+	struct passage *p = mailbox_note(sizeof *p, PASSAGE_RESUME);
 	p->magic = PASSAGE_MAGIC;
 	p->conf = conf_ref(conf);
 	p->loop = loop;

@@ -281,10 +281,9 @@ void control_drop(struct control *k)
 
 void control_free(struct control **kp)
 {
-	struct control *k = *kp;
+	struct control *k = mem_take(kp);
 	if (!k)
 		return;
-	*kp = NULL;
 	control_close(k);
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);

@@ -125,8 +125,7 @@ static void receive_note(void *owner, struct note *note)
 static void post_order(struct http *h, int type, struct MHD_Daemon *daemon, struct conf *conf,
 		       sem_t *done)
 {
-	struct http_order *o = mem_zalloc(sizeof *o);
-	o->note.type = type;
+	struct http_order *o = mailbox_note(sizeof *o, type);
 	o->daemon = daemon;
 	o->conf = conf ? conf_ref(conf) : NULL;
 	o->done = done;
@@ -228,10 +227,9 @@ void http_stop(struct http *h)
 
 void http_free(struct http **hp)
 {
-	struct http *h = *hp;
+	struct http *h = mem_take(hp);
 	if (!h)
 		return;
-	*hp = NULL;
 	http_leave(h); /* it may never have been started */
 	mailbox_drain(&h->loop->mailbox);
 	http_asks_free(h);

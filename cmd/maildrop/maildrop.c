@@ -351,10 +351,9 @@ static void free_takes(struct list *takes)
 
 void maildrop_free(struct maildrop **mp)
 {
-	struct maildrop *m = *mp;
+	struct maildrop *m = mem_take(mp);
 	if (!m)
 		return;
-	*mp = NULL;
 	if (m->told >= 0) {
 		ev_io_stop(m->loop->ev, &m->changed);
 		close(m->told);
@@ -379,8 +378,7 @@ void maildrop_free(struct maildrop **mp)
 
 void maildrop_ask_shape(struct maildrop *m, struct shape *shape, struct loop *reply_to, void *owner)
 {
-	struct maildrop_shape *s = mem_zalloc(sizeof *s);
-	s->note.type = MAILDROP_SHAPE;
+	struct maildrop_shape *s = mailbox_note(sizeof *s, MAILDROP_SHAPE);
 	s->reply_to = reply_to;
 	s->owner = owner;
 	s->shape = shape;

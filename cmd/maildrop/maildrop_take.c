@@ -284,8 +284,7 @@ static struct log_held *hold_log(const struct take *t, const struct envelope *e,
 
 static struct spool_store *new_store(struct take *t, struct loop *reply_to)
 {
-	struct spool_store *ask = mem_zalloc(sizeof *ask);
-	ask->note.type = SPOOL_STORE;
+	struct spool_store *ask = mailbox_note(sizeof *ask, SPOOL_STORE);
 	ask->reply_to = reply_to;
 	ask->owner = t;
 	ask->taken = true;

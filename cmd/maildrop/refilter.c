@@ -27,8 +27,7 @@ struct copying {
 
 struct refilter *refilter_new(struct loop *reply_to, void *owner)
 {
-	struct refilter *r = mem_zalloc(sizeof *r);
-	r->note.type = MAILDROP_REFILTER;
+	struct refilter *r = mailbox_note(sizeof *r, MAILDROP_REFILTER);
 	r->magic = REFILTER_MAGIC;
 	r->reply_to = reply_to;
 	r->owner = owner;
@@ -233,8 +232,7 @@ static struct log_held *hold_log(const struct refilter *r, const struct passage 
 
 static void store_changed(struct refilter *r, struct passage *p)
 {
-	struct spool_store *ask = mem_zalloc(sizeof *ask);
-	ask->note.type = SPOOL_STORE;
+	struct spool_store *ask = mailbox_note(sizeof *ask, SPOOL_STORE);
 	ask->reply_to = p->loop;
 	ask->owner = r;
 	ask->replaces = r->envelope->id;

@@ -428,10 +428,9 @@ int server_stop(struct server *s, int **sockets)
 
 void server_free(struct server **sp)
 {
-	struct server *s = *sp;
+	struct server *s = mem_take(sp);
 	if (!s)
 		return;
-	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. Whoever asks is forgotten by
 	 * what would have answered. */
 	if (s->control)

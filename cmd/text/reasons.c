@@ -42,10 +42,9 @@ struct reasons *reasons_new(void)
 
 void reasons_free(struct reasons **rp)
 {
-	struct reasons *r = *rp;
+	struct reasons *r = mem_take(rp);
 	if (!r)
 		return;
-	*rp = NULL;
 	for (int i = 0; i < r->n; i++) {
 		free(r->of[i].key);
 		free(r->of[i].why);

@@ -165,8 +165,7 @@ void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 
 static void tell_to_close(struct destdb *db, const struct conn *c)
 {
-	struct connection_close *note = mem_zalloc(sizeof *note);
-	note->note.type = CONNECTION_CLOSE;
+	struct connection_close *note = mailbox_note(sizeof *note, CONNECTION_CLOSE);
 	note->connection = c->number;
 	note->leave = c->state == CONN_LEAVING;
 	site_touch(c->site);

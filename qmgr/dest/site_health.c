@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Is a site alive, and what becomes of its mail while it is not. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/early.h"
 #include "qmgr/dest/admission.h"
@@ -328,8 +327,7 @@ void site_number(struct site *s)
 static void ask_spool(struct site *s, uint32_t most)
 {
 	assert(s->parked.number > 0 && !s->parked.asking);
-	struct spool_unpark *note = mem_zalloc(sizeof *note);
-	note->note.type = SPOOL_UNPARK;
+	struct spool_unpark *note = mailbox_note(sizeof *note, SPOOL_UNPARK);
 	note->site = s->parked.number;
 	note->most = most;
 	s->parked.asking = true;

@@ -187,10 +187,9 @@ static void filter_fini(struct filter *f)
 
 void milter_chain_free(struct milter_chain **cp)
 {
-	struct milter_chain *c = *cp;
+	struct milter_chain *c = mem_take(cp);
 	if (!c)
 		return;
-	*cp = NULL;
 	milter_chain_end(c);
 	for (int i = 0; i < c->n; i++)
 		filter_fini(&c->filter[i]);
