@@ -59,8 +59,7 @@ bool file_read_line(const char *path, char *line, size_t size, struct buf *why)
 	ssize_t n = fd >= 0 ? read(fd, line, size - 1) : -1;
 	if (n < 0)
 		buf_printf(why, "%s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	if (n < 0)
 		return false;
 	line[n] = '\0';
@@ -68,6 +67,14 @@ bool file_read_line(const char *path, char *line, size_t size, struct buf *why)
 	if (!*line)
 		buf_printf(why, "%s is empty", path);
 	return *line;
+}
+
+void file_close(int fd)
+{
+	int error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
 }
 
 bool file_is_same(const struct stat *a, const struct stat *b)
@@ -106,9 +113,7 @@ static bool sync_name(int fd, const char *path)
 	if (folder < 0)
 		return syncfs(fd) == 0;
 	bool done = fsync(folder) == 0;
-	int error = errno;
-	close(folder);
-	errno = error;
+	file_close(folder);
 	return done;
 }
 

@@ -24,6 +24,8 @@ bool file_read_line(const char *path, char *line, size_t size, struct buf *why);
 /* The first line of a file that is kept secret, of which no more than size - 1 bytes are looked at. False: why, as
  * where it is empty. */
 
+void file_close(int fd); /* -1 is allowed; errno stays */
+
 bool file_is_same(const struct stat *, const struct stat *);
 /* As far as its place, its size and the time of the last write tell. */
 

@@ -2,6 +2,7 @@
 #include "base/log_place.h"
 
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/log_syslog.h"
 #include "base/mem.h"
 
@@ -102,8 +103,7 @@ void log_place_reopen(struct log_place *p)
 	int fd = p->syslog ? log_syslog_open(p->path) : open_file(p->path);
 	if (fd < 0)
 		return;
-	if (p->fd >= 0)
-		close(p->fd);
+	file_close(p->fd);
 	use_fd(p, fd);
 	p->torn = !p->syslog && ends_torn(p->path); /* it may be the same file */
 }
@@ -176,8 +176,7 @@ static bool send_line(struct log_place *p, int level, const char *line, size_t l
 		if (!again || clock_steady_ms() - p->refused_ms < SYSLOG_AGAIN_MS)
 			return false;
 		again = false;
-		if (p->fd >= 0)
-			close(p->fd);
+		file_close(p->fd);
 		p->fd = log_syslog_open(p->path);
 		if (p->fd < 0)
 			p->refused_ms = clock_steady_ms();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/log_syslog.h"
 
+#include "base/file_io.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +25,7 @@ int log_syslog_open(const char *path)
 	memcpy(a.sun_path, path, len);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) != 0) {
-		int saved = errno;
-		close(fd);
-		errno = saved;
+		file_close(fd);
 		fd = -1;
 	}
 	return fd;

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/keyed_hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -346,9 +347,7 @@ static int connect_unix(const char *path)
 	assert(strlen(path) < sizeof a.sun_path);
 	strcpy(a.sun_path, path);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) != 0) {
-		int error = errno;
-		close(fd);
-		errno = error;
+		file_close(fd);
 		return -1;
 	}
 	return fd;

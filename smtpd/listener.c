@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/file_io.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -63,9 +64,7 @@ static bool port_free(const union address *a)
 	if (a->sa.sa_family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	bool good = bind(fd, &a->sa, address_size(a)) == 0;
-	int saved = errno;
-	close(fd);
-	errno = saved;
+	file_close(fd);
 	return good;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/confine/landlock.h"
 
+#include "base/file_io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
@@ -80,9 +82,7 @@ bool landlock_grant(int rules, const char *path, enum landlock_right right)
 	if (fstat(rule.parent_fd, &st) == 0 && !S_ISDIR(st.st_mode))
 		rule.allowed_access &= OF_A_FILE;
 	bool ok = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
-	int saved = errno;
-	close(rule.parent_fd);
-	errno = saved;
+	file_close(rule.parent_fd);
 	return ok;
 }
 
@@ -90,8 +90,6 @@ bool landlock_enforce(int rules)
 {
 	bool ok = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 		  syscall(SYS_landlock_restrict_self, rules, 0) == 0;
-	int saved = errno;
-	close(rules);
-	errno = saved;
+	file_close(rules);
 	return ok;
 }

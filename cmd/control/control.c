@@ -2,6 +2,7 @@
 #include "cmd/control/control.h"
 
 #include "base/descriptors.h"
+#include "base/file_io.h"
 #include "base/list.h"
 #include "base/magic.h"
 #include "base/mem.h"
@@ -209,9 +210,7 @@ static int listen_at(const struct control_path *path)
 		       bind(fd, (const struct sockaddr *)at, sizeof *at) == 0 &&
 		       chmod(at->sun_path, 0660) == 0 && listen(fd, 100) == 0))
 		return fd;
-	int why = errno;
-	close(fd);
-	errno = why;
+	file_close(fd);
 	return -1;
 }
 

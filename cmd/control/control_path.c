@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/control_path.h"
 
+#include "base/file_io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,8 +35,7 @@ bool control_path_open(struct control_path *p, const char *folder)
 
 void control_path_close(struct control_path *p)
 {
-	if (p->folder >= 0)
-		close(p->folder);
+	file_close(p->folder);
 	p->folder = -1;
 }
 
@@ -48,8 +49,7 @@ int control_path_connect(const char *folder)
 		return fd;
 	}
 	int saved = errno;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	control_path_close(&path);
 	errno = saved;
 	return -1;

@@ -60,8 +60,7 @@ static bool write_key(EVP_PKEY *key, const char *file, const char *user)
 	good = good && file_write(fd, text, (size_t)len) && check_access_give(user, fd) &&
 	       file_sync(fd, file);
 	int error = errno;
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	if (fd >= 0 && !good)
 		unlink(file);
 	BIO_free(pem);

@@ -63,8 +63,7 @@ static bool read_old(struct place *p, struct buf *to, struct buf *error)
 		put_errno(error, p->path);
 	else if (!S_ISREG(p->before.st_mode))
 		buf_printf(error, "%s: is no regular file", p->path);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	buf_consume(to, utf8_mark(buf_cstr(to)));
 	p->there = read;
 	return read && S_ISREG(p->before.st_mode);
@@ -154,8 +153,7 @@ static bool write_new(const struct place *p, const struct buf *text, const char 
 		put_errno(error, p->path);
 		unlinkat(p->folder, name, 0);
 	}
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	free(name);
 	return done;
 }
@@ -189,8 +187,7 @@ enum users_file_outcome users_file_set(const char *file, const char *login, cons
 	enum users_file_outcome outcome = USERS_FILE_FAILED;
 	if (find_place(&p, file, error))
 		outcome = change_file(&p, login, value, user, error);
-	if (p.folder >= 0)
-		close(p.folder);
+	file_close(p.folder);
 	free(p.path);
 	return outcome;
 }

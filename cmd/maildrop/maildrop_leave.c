@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/maildrop_leave.h"
 
+#include "base/file_io.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "cmd/maildrop/maildrop_form.h"
@@ -193,10 +194,8 @@ int maildrop_leave(const struct conf *c, const struct submission *s, struct buf 
 	int status = c->faulty ? EX_OK : judge_submission(&l, s, error);
 	if (status == EX_OK)
 		status = leave_file(&l, s, error);
-	if (l.fd >= 0)
-		close(l.fd);
-	if (l.folder >= 0)
-		close(l.folder);
+	file_close(l.fd);
+	file_close(l.folder);
 	buf_fini(&l.first);
 	buf_fini(&l.head);
 	return status;

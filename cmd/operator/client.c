@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
@@ -136,8 +137,7 @@ static bool has_ended(const char *spool)
 {
 	int fd = control_path_connect(spool);
 	bool ended = fd < 0 && (errno == ENOENT || errno == ECONNREFUSED);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return ended;
 }
 
@@ -264,8 +264,7 @@ bool client_wait(const char *spool, int most_ms)
 		unsigned char head[CONTROL_HEAD];
 		bool answered = fd >= 0 && send_all(fd, ping, sizeof ping) &&
 				read(fd, head, sizeof head) > 0;
-		if (fd >= 0)
-			close(fd);
+		file_close(fd);
 		if (answered)
 			return true;
 		nanosleep(&(struct timespec){.tv_nsec = PING_MS * 1000000L}, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/sink/sink_server.h"
 
+#include "base/file_io.h"
 #include "base/stream.h"
 #include "cmd/sink/sink_session.h"
 #include "cmd/sink/sink_tls.h"
@@ -200,8 +201,6 @@ void sink_close(struct sink *k)
 	}
 	sink_mood_fini(&k->mood);
 	SSL_CTX_free(k->tls);
-	if (k->fd >= 0)
-		close(k->fd);
-	if (k->folder >= 0)
-		close(k->folder);
+	file_close(k->fd);
+	file_close(k->folder);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/date.h"
+#include "base/file_io.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -48,8 +49,7 @@ static void find_boot(struct clock_watch *w)
 		snprintf(w->boot, sizeof w->boot, "%s", told);
 	else if (fd < 0 || read(fd, w->boot, BOOT_ID) != BOOT_ID)
 		ident_text(ident_new(), w->boot);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	setenv(inheritance, w->boot, 1);
 }
 
@@ -58,10 +58,8 @@ static bool read_file(const struct clock_watch *w, char line[LINE])
 	int folder = open(w->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = folder < 0 ? -1 : openat(folder, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = fd < 0 ? -1 : read(fd, line, LINE - 1);
-	if (fd >= 0)
-		close(fd);
-	if (folder >= 0)
-		close(folder);
+	file_close(fd);
+	file_close(folder);
 	line[n > 0 ? n : 0] = '\0';
 	return n > 0;
 }
@@ -78,10 +76,8 @@ static void write_file(struct clock_watch *w)
 				     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && write(fd, line, (size_t)n) == n)
 		renameat(folder, FILE_NAME ".new", folder, FILE_NAME);
-	if (fd >= 0)
-		close(fd);
-	if (folder >= 0)
-		close(folder);
+	file_close(fd);
+	file_close(folder);
 	w->written_ms = clock_steady_ms();
 }
 

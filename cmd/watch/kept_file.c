@@ -72,16 +72,14 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 	const char *why = read_intact(f, folder, to);
 	if (why)
 		put_aside(f, folder, spool, why);
-	if (folder >= 0)
-		close(folder);
+	file_close(folder);
 }
 
 void kept_file_look(const struct kept_file *f, const char *spool, struct buf *to)
 {
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	read_intact(f, folder, to);
-	if (folder >= 0)
-		close(folder);
+	file_close(folder);
 }
 
 static bool replace_file(const struct kept_file *f, int folder, const struct buf *b)
@@ -104,8 +102,7 @@ bool kept_file_try(const struct kept_file *f, const char *spool, const char *tex
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool ok = folder >= 0 && replace_file(f, folder, &b);
 	int error = errno;
-	if (folder >= 0)
-		close(folder);
+	file_close(folder);
 	buf_fini(&b);
 	errno = error;
 	return ok;

@@ -22,8 +22,7 @@ static bool read_small(const char *path, size_t most, struct buf *to)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool good = fd >= 0 && file_read(fd, most, to);
-	if (fd >= 0)
-		close(fd);
+	file_close(fd);
 	return good;
 }
 
