@@ -78,6 +78,16 @@ void http_ask_wait(struct http_ask *a)
 	a->state = ASK_WAITING;
 }
 
+void http_ask_post(struct http_ask *a, struct loop *to, struct note *note,
+		   void (*answer)(struct asker *, struct note *))
+{
+	assert(!a->in_flight);
+	a->asker.answer = answer;
+	a->in_flight = true;
+	http_ask_wait(a);
+	loop_post(to, note);
+}
+
 void http_ask_done(struct http_ask *a, unsigned status)
 {
 	assert(!a->in_flight);
@@ -177,7 +187,7 @@ bool http_ask_limit(struct http_ask *a, int64_t *rows)
 }
 
 /* False: it is refused. */
-static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct note *))
+static bool begin_list(struct http_ask *a)
 {
 	if (!http_ask_limit(a, &a->left))
 		return false;
@@ -188,25 +198,16 @@ static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct
 	assert(!a->heavy);
 	a->heavy = true;
 	a->http->heavy++;
-	a->asker.answer = answer;
 	return true;
 }
 
-static void send_note(struct http_ask *a, struct loop *to, struct note *note)
-{
-	assert(!a->in_flight);
-	a->in_flight = true;
-	http_ask_wait(a);
-	loop_post(to, note);
-}
-
-static void ask_page(struct http_ask *a)
+static void ask_page(struct http_ask *a, void (*answer)(struct asker *, struct note *))
 {
 	struct spool_command *c = spool_command_new(SPOOL_LIST, a->http->loop, &a->asker);
 	c->id = a->id;
 	c->after = a->after;
 	c->limit = a->left < PAGE ? (int)a->left : PAGE;
-	send_note(a, spool_loop(a->http->spool), &c->note);
+	http_ask_post(a, spool_loop(a->http->spool), &c->note, answer);
 }
 
 static void end_pages(struct http_ask *a)
@@ -236,7 +237,7 @@ static void take_page(struct asker *asker, struct note *note)
 	if (complete)
 		end_pages(a);
 	else
-		ask_page(a);
+		ask_page(a, take_page);
 }
 
 static void take_one(struct asker *asker, struct note *note)
@@ -263,8 +264,7 @@ static void ask_one(struct http_ask *a, const char *id)
 		return;
 	}
 	a->left = 1;
-	a->asker.answer = take_one;
-	ask_page(a);
+	ask_page(a, take_one);
 }
 
 void http_ask_queue(struct http_ask *a)
@@ -272,8 +272,8 @@ void http_ask_queue(struct http_ask *a)
 	const char *id = http_ask_value(a, "id");
 	if (*id)
 		ask_one(a, id);
-	else if (begin_list(a, take_page))
-		ask_page(a);
+	else if (begin_list(a))
+		ask_page(a, take_page);
 }
 
 static void take_dest(struct asker *asker, struct note *note)
@@ -294,14 +294,14 @@ static void take_dest(struct asker *asker, struct note *note)
 void http_ask_dest(struct http_ask *a)
 {
 	const char *name = http_ask_value(a, "name");
-	if (!begin_list(a, take_dest))
+	if (!begin_list(a))
 		return;
 	struct dest_command *c =
 		dest_command_new(ORDER_LIST, *name ? name : NULL, a->http->loop, &a->asker);
 	c->domains = true;
 	c->past = *name != '\0';
 	c->most = (int)a->left;
-	send_note(a, a->http->qmgr, &c->note);
+	http_ask_post(a, a->http->qmgr, &c->note, take_dest);
 }
 
 static void take_flows(struct asker *asker, struct note *note)
@@ -321,9 +321,10 @@ static void take_flows(struct asker *asker, struct note *note)
 
 void http_ask_flows(struct http_ask *a)
 {
-	if (begin_list(a, take_flows))
-		send_note(a, a->http->qmgr,
-			  &flow_command_new(ORDER_LIST, NULL, a->http->loop, &a->asker)->note);
+	if (begin_list(a))
+		http_ask_post(a, a->http->qmgr,
+			      &flow_command_new(ORDER_LIST, NULL, a->http->loop, &a->asker)->note,
+			      take_flows);
 }
 
 /* --- nodes */

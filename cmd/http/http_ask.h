@@ -68,8 +68,11 @@ const char *http_ask_value(const struct http_ask *, const char *name); /* "" whe
 bool http_ask_limit(struct http_ask *, int64_t *rows);
 /* How many rows are wanted; false: it is refused. */
 
-void http_ask_wait(struct http_ask *);
-/* Suspend: a note is under way. */
+void http_ask_wait(struct http_ask *); /* suspend */
+
+void http_ask_post(struct http_ask *, struct loop *to, struct note *,
+		   void (*answer)(struct asker *, struct note *));
+/* Wait for the answer to this note. */
 
 void http_ask_done(struct http_ask *, unsigned status);
 void http_ask_refuse(struct http_ask *, unsigned status, const char *why);

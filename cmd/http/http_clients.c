@@ -117,25 +117,9 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 }
 
 /* One that has been ended stays so. */
-static void move_if_there(struct MHD_Connection *connection, struct http_clients *all,
-			  struct list *to)
+void http_clients_move(struct http_clients *all, struct MHD_Connection *connection, struct list *to)
 {
 	struct http_client *c = client_of(connection);
 	if (!list_empty(&c->link))
 		move_client(all, c, to);
-}
-
-void http_clients_asked(struct MHD_Connection *c, struct http_clients *all)
-{
-	move_if_there(c, all, &all->replying);
-}
-
-void http_clients_listens(struct MHD_Connection *c, struct http_clients *all)
-{
-	move_if_there(c, all, &all->listening);
-}
-
-void http_clients_replied(struct MHD_Connection *c, struct http_clients *all)
-{
-	move_if_there(c, all, &all->reading);
 }

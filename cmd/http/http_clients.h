@@ -41,9 +41,7 @@ void http_clients_notify(struct http_clients *, struct MHD_Connection *, void **
 			 enum MHD_ConnectionNotificationCode);
 /* One has come, or gone, as the library says. */
 
-void http_clients_asked(struct MHD_Connection *, struct http_clients *); /* the head is complete */
-void http_clients_listens(struct MHD_Connection *, struct http_clients *);
-void http_clients_replied(struct MHD_Connection *, struct http_clients *);
-/* Or given up; the client may ask again. */
+void http_clients_move(struct http_clients *, struct MHD_Connection *, struct list *to);
+/* To one of its lists: replying once the head is complete; reading once the client may ask again. */
 
 #endif

@@ -32,10 +32,7 @@ static void take_message(struct asker *asker, struct note *note)
 	if (x) {
 		assert(!a->shown);
 		a->shown = c;
-		a->asker.answer = take_explanation;
-		a->in_flight = true;
-		http_ask_wait(a);
-		loop_post(a->http->qmgr, &x->note);
+		http_ask_post(a, a->http->qmgr, &x->note, take_explanation);
 		return;
 	}
 	if (c->nrow > 0)
@@ -51,10 +48,7 @@ static void ask_spool(struct http_ask *a)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SHOW, a->http->loop, &a->asker);
 	c->id = a->id;
-	a->asker.answer = take_message;
-	a->in_flight = true;
-	http_ask_wait(a);
-	loop_post(spool_loop(a->http->spool), &c->note);
+	http_ask_post(a, spool_loop(a->http->spool), &c->note, take_message);
 }
 
 static void take_explanation(struct asker *asker, struct note *note)
@@ -84,8 +78,5 @@ void http_ask_explain(struct http_ask *a)
 		return;
 	}
 	struct explain_question *x = explain_question_new(a->id, site, a->http->loop, &a->asker);
-	a->asker.answer = take_explanation;
-	a->in_flight = true;
-	http_ask_wait(a);
-	loop_post(a->http->qmgr, &x->note);
+	http_ask_post(a, a->http->qmgr, &x->note, take_explanation);
 }

@@ -140,8 +140,9 @@ static void add_name(char ***to, int *n, char *name)
 	(*to)[(*n)++] = name;
 }
 
-static void learn_peers(struct reasons_question *q, const struct dest_site *s)
+static void learn_peers(struct http_look *k, const struct dest_site *s)
 {
+	struct reasons_question *q = k->own;
 	for (int i = 0; i < s->nhost; i++)
 		add_name(&q->filter.peer, &q->filter.npeer, mem_strdup(s->host[i].peer));
 	for (int i = 0; !s->domains_seen && i < s->ndomain; i++)
@@ -149,39 +150,18 @@ static void learn_peers(struct reasons_question *q, const struct dest_site *s)
 	reasons_filter_sort(&q->filter);
 }
 
-static void take_site(struct asker *asker, struct note *note)
-{
-	struct http_look *k = (struct http_look *)asker;
-	struct dest_command *c = (struct dest_command *)note;
-	if (http_look_back(k)) {
-		struct reasons_question *q = k->own;
-		const struct dest_site *s =
-			http_sampling_want_site(&q->sampling, c, q->transport, q->key);
-		if (s)
-			learn_peers(q, s);
-		if (!s)
-			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
-		else if (http_sampling_wants_none(s))
-			add_rows(k);
-		else
-			http_sampling_ask(k);
-	}
-	dest_command_free(&c);
-}
-
 static void begin_reasons(struct http_look *k)
 {
 	struct reasons_question *q = k->own;
 	q->reasons = reasons_new();
-	q->sampling = (struct http_sampling){.sample = sample_new(), .sampled = add_rows};
+	q->sampling = (struct http_sampling){
+		.sample = sample_new(), .sampled = add_rows, .found = learn_peers};
 	q->sampling.sample->apart = !q->site;
 	q->sampling.sample->first = q->site ? FIRST_SITE : FIRST_ALL;
 	q->sampling.sample->dense = q->site ? DENSE_SITE : DENSE_ALL;
 	q->sampling.sample->most = READ_MOST;
 	if (q->site)
-		http_look_post(k, k->http->qmgr,
-			       &dest_command_new(ORDER_LIST, q->site, k->http->loop, k)->note,
-			       take_site);
+		http_sampling_of_site(k, q->site, q->transport, q->key);
 	else
 		http_sampling_ask(k);
 }

@@ -64,23 +64,19 @@ static enum MHD_Result send_answer(struct http_ask *a)
 	return send_reply(a->connection, r, a->status, a->type);
 }
 
-static enum MHD_Result send_health(struct http_ask *a)
+static void ask_health(struct http_ask *a)
 {
 	bool takes = spool_accepting(a->http->spool) && !condition_stops_mail();
 	struct conditions c;
-	struct buf text = {0};
-	size_t len;
 	conditions_take(&c);
-	buf_puts(&text, takes ? "ok\n" : "not accepting mail\n");
+	buf_puts(&a->out, takes ? "ok\n" : "not accepting mail\n");
 	for (int i = 0; i < c.n; i++) {
-		condition_print_line(&text, &c.row[i], date_ms());
-		buf_puts(&text, "\n");
+		condition_print_line(&a->out, &c.row[i], date_ms());
+		buf_puts(&a->out, "\n");
 	}
 	conditions_fini(&c);
-	char *bytes = buf_steal(&text, &len);
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
-	return send_reply(a->connection, r, takes ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-			  "text/plain; charset=utf-8");
+	a->type = "text/plain; charset=utf-8";
+	http_ask_done(a, takes ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE);
 }
 
 /* Of a stream the library sends an end even where the head alone is wanted: the next reply would begin with it. */
@@ -100,7 +96,7 @@ static enum MHD_Result send_events(struct http_ask *a)
 		return send_text(a->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 				 "too many listen already\n");
 	a->state = ASK_LISTENING;
-	http_clients_listens(a->connection, &a->http->clients);
+	http_clients_move(&a->http->clients, a->connection, &a->http->clients.listening);
 	return send_reply(a->connection, r, MHD_HTTP_OK, "text/event-stream");
 }
 
@@ -116,7 +112,7 @@ static enum MHD_Result begin_request(struct http_ask *a, const char *path)
 		{"/api/dest", http_ask_dest, NULL},	  {"/api/explain", http_ask_explain, NULL},
 		{"/api/reasons", http_ask_reasons, NULL}, {"/api/search", http_ask_search, NULL},
 		{"/api/nodes", http_ask_nodes, NULL},	  {"/api/flows", http_ask_flows, NULL},
-		{"/healthz", NULL, send_health},	  {"/events", NULL, send_events},
+		{"/healthz", ask_health, NULL},		  {"/events", NULL, send_events},
 	};
 	assert(a->state == ASK_NEW);
 	const struct page_file *file = page_file(path);
@@ -199,7 +195,7 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 	struct http *h = owner;
 	struct http_ask *a = *state;
 	if (!a) {
-		http_clients_asked(c, &h->clients);
+		http_clients_move(&h->clients, c, &h->clients.replying);
 		if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 			return send_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
 		*state = a = http_ask_new(h, c);
@@ -222,7 +218,7 @@ void http_completed(void *owner, struct MHD_Connection *c, void **state,
 {
 	struct http *h = owner;
 	(void)why;
-	http_clients_replied(c, &h->clients);
+	http_clients_move(&h->clients, c, &h->clients.reading);
 	if (*state)
 		http_ask_closed(*state);
 	*state = NULL;

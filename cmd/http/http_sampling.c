@@ -35,33 +35,59 @@ void http_sampling_ask(struct http_look *k)
 	http_look_post(k, spool_loop(k->http->spool), &c->note, take_part);
 }
 
-static const struct dest_site *site_of(const struct dest_command *c, const char *transport,
-				       const char *key)
+static const struct dest_site *find_site(const struct dest_command *c,
+					 const struct http_sampling *s)
 {
 	for (int i = 0; i < c->nsite; i++)
 		if (strcmp(c->site[i].name, c->name) == 0 &&
-		    (!*transport || strcmp(c->site[i].transport, transport) == 0) &&
-		    (!*key || strcmp(c->site[i].key, key) == 0))
+		    (!*s->transport || strcmp(c->site[i].transport, s->transport) == 0) &&
+		    (!*s->key || strcmp(c->site[i].key, s->key) == 0))
 			return &c->site[i];
 	return NULL;
 }
 
-const struct dest_site *http_sampling_want_site(struct http_sampling *s,
-						const struct dest_command *c, const char *transport,
-						const char *key)
+/* The queue knows of no mail for it, and would be asked for all mail. */
+static bool wants_none(const struct dest_site *site)
 {
-	const struct dest_site *found = site_of(c, transport, key);
-	if (!found)
-		return NULL;
-	s->sample->site = found->number;
-	for (int i = 0; !found->domains_seen && i < found->ndomain; i++)
-		sample_want_domain(s->sample, found->domain[i]);
-	return found;
+	return site->number == 0 && (site->ndomain == 0 || site->domains_seen);
 }
 
-bool http_sampling_wants_none(const struct dest_site *s)
+static void sample_site(struct http_look *k, const struct dest_site *site)
 {
-	return s->number == 0 && (s->ndomain == 0 || s->domains_seen);
+	struct http_sampling *s = k->own;
+	s->sample->site = site->number;
+	for (int i = 0; !site->domains_seen && i < site->ndomain; i++)
+		sample_want_domain(s->sample, site->domain[i]);
+	if (s->found)
+		s->found(k, site);
+	if (wants_none(site))
+		s->sampled(k);
+	else
+		http_sampling_ask(k);
+}
+
+static void take_site(struct asker *asker, struct note *note)
+{
+	struct http_look *k = (struct http_look *)asker;
+	struct dest_command *c = (struct dest_command *)note;
+	if (http_look_back(k)) {
+		const struct dest_site *site = find_site(c, k->own);
+		if (site)
+			sample_site(k, site);
+		else
+			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
+	}
+	dest_command_free(&c);
+}
+
+void http_sampling_of_site(struct http_look *k, const char *site, const char *transport,
+			   const char *key)
+{
+	struct http_sampling *s = k->own;
+	s->transport = transport;
+	s->key = key;
+	http_look_post(k, k->http->qmgr,
+		       &dest_command_new(ORDER_LIST, site, k->http->loop, k)->note, take_site);
 }
 
 void http_sampling_fini(struct http_sampling *s)

@@ -1,5 +1,6 @@
 /* http_sampling.h - a sample of the queue's messages, read part by part for an answer.
  *
+ *	http_sampling_of_site() -- DEST_COMMAND --> qmgr --> found(): which mail is for this site
  *	http_sampling_ask() -- SPOOL_SAMPLE --> spool
  *	   ^                                      |
  *	   +---- there is more -------------------+---- all parts are there --> sampled()
@@ -16,19 +17,19 @@
 #include "spool/sample.h"
 
 struct http_sampling {
-	struct sample *sample; /* NULL: the spool has it */
-	uint64_t after;	       /* the last message of the part before */
+	struct sample *sample;	     /* NULL: the spool has it */
+	uint64_t after;		     /* the last message of the part before */
+	const char *transport, *key; /* of the site that is asked about */
 	void (*sampled)(struct http_look *);
+	void (*found)(struct http_look *, const struct dest_site *); /* or NULL */
 };
 
 void http_sampling_ask(struct http_look *);
-const struct dest_site *http_sampling_want_site(struct http_sampling *, const struct dest_command *,
-						const char *transport, const char *key);
-/* Before it is asked: mail that was deferred for the site that the command has found, and mail for the domains that lead there; of this
- * transport and with this key, or "". NULL: there is no such site. */
 
-bool http_sampling_wants_none(const struct dest_site *);
-/* The queue knows of no mail for it, and would be asked for all mail. */
+void http_sampling_of_site(struct http_look *, const char *site, const char *transport,
+			   const char *key);
+/* The same of mail that was deferred for this site, of this transport and with this key, or "", and of mail for the domains that
+ * lead there. The texts are the look's own. Where the queue knows of none, no part is read; where there is no such site, the look fails. */
 
 void http_sampling_fini(struct http_sampling *);
 

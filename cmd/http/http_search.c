@@ -146,24 +146,6 @@ static void take_domain_sites(struct asker *asker, struct note *note)
 	explain_question_free(&x);
 }
 
-static void take_site(struct asker *asker, struct note *note)
-{
-	struct http_look *k = (struct http_look *)asker;
-	struct dest_command *c = (struct dest_command *)note;
-	if (http_look_back(k)) {
-		struct search *q = k->own;
-		const struct dest_site *s =
-			http_sampling_want_site(&q->sampling, c, q->transport, q->key);
-		if (!s)
-			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
-		else if (http_sampling_wants_none(s))
-			print_found(k);
-		else
-			http_sampling_ask(k);
-	}
-	dest_command_free(&c);
-}
-
 static void ask_sample(struct http_look *k, struct search *q)
 {
 	struct sample *s = sample_new();
@@ -179,9 +161,7 @@ static void ask_sample(struct http_look *k, struct search *q)
 			       &explain_question_new(0, q->domain, k->http->loop, k)->note,
 			       take_domain_sites);
 	} else if (*q->site) {
-		http_look_post(k, k->http->qmgr,
-			       &dest_command_new(ORDER_LIST, q->site, k->http->loop, k)->note,
-			       take_site);
+		http_sampling_of_site(k, q->site, q->transport, q->key);
 	} else {
 		http_sampling_ask(k);
 	}
