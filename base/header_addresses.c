@@ -207,7 +207,6 @@ static void take_list(struct cursor *c)
 bool header_addresses(const char *field, size_t len, struct address_list *to, struct buf *error)
 {
 	struct cursor c = {.at = field, .end = field + len, .to = to, .error = error};
-	buf_init(&c.words);
 	take_list(&c);
 	buf_fini(&c.words);
 	return !c.failed;

@@ -10,7 +10,6 @@ enum { REPLY_KEEP = 4096 }; /* bytes of memory that an idle parser may hold */
 void reply_init(struct reply *r)
 {
 	memset(r, 0, sizeof *r);
-	buf_init(&r->lines);
 }
 
 void reply_fini(struct reply *r)

@@ -257,8 +257,7 @@ static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
 	struct awaited *a = list_entry(first, struct awaited, in_fifo);
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
 	if (a->script && has_prefix(error, "NOSCRIPT")) {
-		list_remove(&a->in_fifo);
-		list_append(&l->fifo, &a->in_fifo);
+		list_move(&l->fifo, &a->in_fifo);
 		a->sent_ms = clock_steady_ms();
 		put_script(l, a, "EVAL", a->script->text);
 		a->script = NULL;

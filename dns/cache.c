@@ -107,8 +107,7 @@ struct answer *cache_get(struct cache *c, const char *name, enum answer_type typ
 		drop_entry(c, e);
 		return NULL;
 	}
-	list_remove(&e->link);
-	list_append(&c->used, &e->link);
+	list_move(&c->used, &e->link);
 	return answer_ref(e->answer);
 }
 

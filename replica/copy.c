@@ -120,8 +120,7 @@ void copy_purged(struct copies *c, struct copy *f)
 void copies_last(struct copies *c, struct copy *f)
 {
 	assert(!list_empty(&f->missing));
-	list_remove(&f->missing);
-	list_append(&c->missing[f->class], &f->missing);
+	list_move(&c->missing[f->class], &f->missing);
 }
 
 void copies_again(struct copies *c, bool all)

@@ -109,12 +109,11 @@ static void read_opened(struct header_in *h, const char *line, size_t len)
 /* The field so far has ended, which may have been gathered. */
 static void end_field(struct header_in *h)
 {
-	struct buf out;
+	struct buf out = {0};
 	if (buf_len(&h->opened) > 0)
 		read_opened(h, "", 0);
 	if (h->gathers == HEADER_OTHER)
 		return;
-	buf_init(&out);
 	header_rewrite(buf_data(&h->field), buf_len(&h->field), h->gathers, h->become, h->owner,
 		       &out);
 	h->sink(h->owner, buf_data(&out), buf_len(&out));

@@ -79,8 +79,7 @@ static void touch_row(struct limits *t, enum limit_by by, struct limits_row *r, 
 	r->seen_ms = wall_ms;
 	if (r->suspended)
 		return;
-	list_remove(&r->link);
-	list_append(&t->seen[by], &r->link);
+	list_move(&t->seen[by], &r->link);
 }
 
 /* No row says what is to be done about it. */

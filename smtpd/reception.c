@@ -89,7 +89,7 @@ void reception_begin(struct session *s, bool dots)
 	assert(!t->began_ms && t->envelope);
 	struct intake *in = &t->intake;
 	const struct service *service = s->service;
-	struct buf field;
+	struct buf field = {0};
 	t->began_ms = clock_steady_ms();
 	reception_name(t);
 	intake_init(in, s->worker->spool, t->id, t->announced);
@@ -100,7 +100,6 @@ void reception_begin(struct session *s, bool dots)
 	if (service->listener->add_missing_headers || s->login)
 		intake_add_missing(in, service->hostname, t->sender);
 	intake_use(in, s->worker->conf);
-	buf_init(&field);
 	received_field(s, &field);
 	intake_put(in, buf_data(&field), buf_len(&field));
 	buf_fini(&field);

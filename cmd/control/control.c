@@ -160,7 +160,6 @@ static struct connection *take_connection(struct control *k, int fd)
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->magic = CONNECTION_MAGIC;
 	c->control = k;
-	buf_init(&c->words);
 	list_append(&k->list, &c->link);
 	k->connections++;
 	c->stream = stream_accepted(k->loop, fd, on_event, c);

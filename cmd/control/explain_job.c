@@ -180,14 +180,13 @@ void explain_job_shown(struct spool_command *c)
 {
 	struct explain_job *j = c->owner;
 	magic_check(j, EXPLAIN_JOB_MAGIC);
-	struct buf out;
+	struct buf out = {0};
 	assert(!j->shown);
 	if (j->as_site) {
 		add_to_domain(j, c);
 		spool_command_free(&c);
 		return;
 	}
-	buf_init(&out);
 	const struct spool_row *row = wanted_row(j, c);
 	struct explain_question *x = row ? explain_print_asks(row, j->loop, j) : NULL;
 	if (x) {
@@ -231,7 +230,6 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->spool = spool;
-	buf_init(&j->said);
 	if (!take_words(j, r)) {
 		job_free(j);
 		control_complain(r, "sluice: explain wants one id or site\n");

@@ -16,8 +16,6 @@
 
 enum { TELL_MS = 1000 };
 
-static void go_on(struct queue_job *);
-
 static void ask_spool(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t after,
 		      int limit)
 {

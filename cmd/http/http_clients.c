@@ -43,8 +43,7 @@ static void set_timer(struct http_clients *all)
 static void move_client(struct http_clients *all, struct http_client *c, struct list *to)
 {
 	assert(all->n > 0);
-	list_remove(&c->link);
-	list_append(to, &c->link);
+	list_move(to, &c->link);
 	c->since_ms = clock_steady_ms();
 	set_timer(all);
 }

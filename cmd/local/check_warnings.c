@@ -55,10 +55,8 @@ struct checked {
 	int n;
 };
 
-static void warn(struct checked *c, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void warn(struct checked *c, int line, const char *fmt, ...)
+static __attribute__((format(printf, 3, 4))) void warn(struct checked *c, int line, const char *fmt,
+						       ...)
 {
 	va_list args;
 	if (line > 0)

@@ -187,8 +187,6 @@ static int leave_file(struct leaving *l, const struct submission *s, struct buf 
 int maildrop_leave(const struct conf *c, const struct submission *s, struct buf *error)
 {
 	struct leaving l = {.conf = c, .folder = -1, .fd = -1};
-	buf_init(&l.first);
-	buf_init(&l.head);
 	maildrop_form_put(&l.first, &l.head, s);
 	/* The limits of a faulty file may not be the relay's, which judges by those that it has. */
 	int status = c->faulty ? EX_OK : judge_submission(&l, s, error);

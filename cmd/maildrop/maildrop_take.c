@@ -473,7 +473,6 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
 	struct maildrop_first first;
 	assert(!t->passage && !t->filters);
-	buf_init(&r.head);
 	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)
 		result = look_at_file(&r, &first);

@@ -23,8 +23,6 @@ enum {
 void message_text_init(struct message_text *m)
 {
 	*m = (struct message_text){0};
-	buf_init(&m->header);
-	buf_init(&m->body);
 }
 
 void message_text_fini(struct message_text *m)

@@ -54,7 +54,6 @@ bool talk_open_within(struct talk *t, const char *address, const union address *
 	struct timeval silence = {.tv_sec = seconds};
 	int on = 1;
 	*t = (struct talk){.fd = -1};
-	buf_init(&t->reply);
 	if (!parse_address(address, &to))
 		return fail_talk(t, "it listens on no address that one can connect to");
 	t->fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

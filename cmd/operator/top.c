@@ -190,13 +190,11 @@ static void draw_screen(struct top *t)
 static void see_one(struct top *t)
 {
 	char dest[] = "dest", verb[] = "show";
-	struct buf text, page;
+	struct buf text = {0}, page = {0};
 	if (t->now.nsite == 0)
 		return;
 	assert(t->screen.chosen >= 0 && t->screen.chosen < t->now.nsite);
 	char *words[] = {dest, verb, t->now.site[t->screen.chosen].name, NULL};
-	buf_init(&text);
-	buf_init(&page);
 	if (client_ask_into(t->conf->spool, 3, words, &text) == STATUS_DONE) {
 		top_screen_page(&t->screen, buf_cstr(&text), &page);
 		show_text(&page);

@@ -15,8 +15,6 @@ enum { FIELDS = 12, NAME = 120 };
 void top_look_init(struct top_look *l)
 {
 	*l = (struct top_look){0};
-	buf_init(&l->stats);
-	buf_init(&l->dest);
 }
 
 void top_look_fini(struct top_look *l)

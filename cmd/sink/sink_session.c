@@ -120,7 +120,6 @@ static void hold_reply(struct sink_session *s)
 {
 	struct held *h = mem_zalloc(sizeof *h);
 	h->due_ms = s->sink->loop->now_ms + s->sink->options->delay_ms;
-	buf_init(&h->text);
 	buf_append(&h->text, buf_data(&s->reply), buf_len(&s->reply));
 	s->held_bytes += buf_len(&s->reply);
 	list_append(&s->held, &h->link);
@@ -273,8 +272,6 @@ void sink_session_new(struct sink *k, int fd)
 	struct sink_session *s = mem_zalloc(sizeof *s);
 	s->sink = k;
 	s->stream = stream_accepted(k->loop, fd, on_event, s);
-	buf_init(&s->content);
-	buf_init(&s->reply);
 	list_init(&s->held);
 	list_append(&k->sessions, &s->link);
 	timer_init(&s->hold, send_held, s);

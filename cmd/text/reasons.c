@@ -247,12 +247,11 @@ static void put_domains(struct buf *to, const struct one_reason *of)
 
 static void put_reply(struct buf *to, const struct verdict *v)
 {
-	struct buf words;
+	struct buf words = {0};
 	if (!v) {
 		buf_puts(to, ",\"class\":null,\"code\":0,\"says\":null,\"text\":null");
 		return;
 	}
-	buf_init(&words);
 	reply_words_put(&words, v, false);
 	buf_printf(to, ",\"class\":\"%s\",\"code\":%d,\"says\":", verdict_class_name(v->class),
 		   v->code);

@@ -249,8 +249,7 @@ static void park_site(struct site *s, struct job *job)
 {
 	assert(job->transport == s->queue.transport);
 	selection_set(&s->queue, QUEUE_QUIET);
-	list_remove(&s->queue.in_parked);
-	list_append(&job->parked, &s->queue.in_parked);
+	list_move(&job->parked, &s->queue.in_parked);
 	if (list_empty(&job->in_parked))
 		list_append(&job->transport->parked, &job->in_parked);
 }

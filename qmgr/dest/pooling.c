@@ -188,8 +188,7 @@ void pooling_changed(struct destdb *db, struct host *h)
 {
 	if (!db->edges.to_cluster)
 		return;
-	list_remove(&h->pooling.changed);
-	list_append(&db->changed, &h->pooling.changed);
+	list_move(&db->changed, &h->pooling.changed);
 }
 
 void pooling_quiet(struct host *h)

@@ -287,8 +287,7 @@ static void wait_in(struct site *s, struct list *line, bool for_rate)
 {
 	if (!list_empty(&s->in_provider) && s->for_rate == for_rate)
 		return;
-	list_remove(&s->in_provider);
-	list_append(line, &s->in_provider);
+	list_move(line, &s->in_provider);
 	s->for_rate = for_rate;
 }
 

@@ -75,8 +75,7 @@ void site_hour_add(struct site *s, enum site_hour_count what)
 	struct site_hour *h = s->hour;
 	move_on(h, step_now(s));
 	h->step[h->last % SITE_HOUR_STEPS][what]++;
-	list_remove(&h->by_use);
-	list_append(&s->db->hours.by_use, &h->by_use);
+	list_move(&s->db->hours.by_use, &h->by_use);
 }
 
 void site_hour_verdict(struct site *s, enum verdict_class class)

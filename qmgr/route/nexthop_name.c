@@ -151,10 +151,9 @@ char *nexthop_site_name(const struct route *route, const char *address)
 
 char *nexthop_site_relays(const struct route *route)
 {
-	struct buf b;
+	struct buf b = {0};
 	if (route->relay->n == 0)
 		return NULL;
-	buf_init(&b);
 	/* Senders may have other relays for a recipient, whose site is called as he is. */
 	if (route->by->destination_by == DESTINATION_BY_RECIPIENT)
 		append_list(&b, route->relay);
