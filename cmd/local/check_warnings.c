@@ -283,21 +283,13 @@ static void check_ocsp(struct checked *c, int line, const char *certificate)
 		     certificate);
 }
 
-static bool same_list(const struct conf_list *a, const struct conf_list *b)
-{
-	bool same = a->n == b->n;
-	for (int i = 0; same && i < a->n; i++)
-		same = strcmp(a->item[i], b->item[i]) == 0;
-	return same;
-}
-
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
 	bool public_address = false;
 	for (int i = 0; i < l->address.n; i++)
 		public_address = public_address || !is_loopback(l->address.item[i]);
-	if (!same_list(&l->networks, &c->conf->networks))
+	if (!conf_list_same(&l->networks, &c->conf->networks))
 		check_networks(c, &l->networks, l->line);
 	if (public_address && is_world_open(l) && !has_limit(c->conf))
 		warn(c, l->line,
@@ -598,12 +590,11 @@ int check_warnings(const struct conf *conf)
 		check_milter(&c, &conf->milter[i]);
 	for (int i = 0; i < conf->ndkim; i++)
 		check_dkim(&c, &conf->dkim[i]);
-	if (conf->tables)
+	if (conf->tables) {
 		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
-	if (conf->tables)
 		tables_each(conf->tables, TABLE_TLS_POLICY, check_tls_policy, &c);
-	if (conf->tables)
 		tables_each(conf->tables, TABLE_DKIM_KEYS, check_dkim_keys, &c);
+	}
 	check_own_secrets(&c);
 	check_authorities(&c);
 	check_descriptors(&c);
