@@ -83,4 +83,12 @@ static inline void list_move(struct list *head, struct list *link)
 	list_append(head, link);
 }
 
+/* All of the second, in their order, to the end of the first. */
+static inline void list_move_all(struct list *head, struct list *from)
+{
+	assert(head != from);
+	while (!list_empty(from))
+		list_move(head, from->next);
+}
+
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/sharing.h"
 
-#include "base/mem.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -10,8 +8,7 @@
 static void *new_note(size_t size, enum sharing_note type, const char *key)
 {
 	size_t len = strlen(key);
-	struct note *n = mem_zalloc(size + len + 1);
-	n->type = (int)type;
+	struct note *n = mailbox_note(size + len + 1, (int)type);
 	memcpy((char *)n + size, key, len);
 	return n;
 }

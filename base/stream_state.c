@@ -32,9 +32,8 @@ void stream_move(struct stream *s, enum stream_state to)
 
 void stream_bury(struct stream *s)
 {
-	if (s->dead && s->depth == 0) {
+	if (s->dead && s->depth == 0)
 		magic_free(s);
-	}
 }
 
 static bool emit_event(struct stream *s, enum stream_event event)

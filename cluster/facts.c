@@ -295,9 +295,7 @@ static void on_change(void *owner, bool ready)
 		drop_tasks(f);
 		return;
 	}
-	struct note *tell = mem_zalloc(sizeof *tell);
-	tell->type = FACT_TELL;
-	loop_post(f->qmgr, tell);
+	loop_post(f->qmgr, mailbox_note(sizeof(struct note), FACT_TELL));
 	scan_hosts(f, "0");
 }
 

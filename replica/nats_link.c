@@ -47,8 +47,7 @@ struct job {
 
 static struct nats_link_note *note_new(enum nats_link_note_type type)
 {
-	struct nats_link_note *n = mailbox_note(sizeof *n, type);
-	return n;
+	return mailbox_note(sizeof(struct nats_link_note), type);
 }
 
 static void post_note(struct nats_link *l, enum nats_link_note_type type)

@@ -99,7 +99,6 @@ static void wait_for(struct node *n, const char *reason)
 static void lose_epoch(struct node *n, const char *reason)
 {
 	assert(n->state != NODE_GONE);
-	struct note *note = mem_zalloc(sizeof *note);
 	fence_set(0);
 	if (n->state == NODE_UP)
 		metrics_add(METRIC_node_up, -1);
@@ -107,8 +106,7 @@ static void lose_epoch(struct node *n, const char *reason)
 	condition_set(CONDITION_node_waits, "", reason);
 	log_event(LOG_LEVEL_ERROR, "node", "node", n->name, "state", "fenced", "epoch",
 		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
-	note->type = NODE_LOST;
-	loop_post(n->main, note);
+	loop_post(n->main, mailbox_note(sizeof(struct note), NODE_LOST));
 }
 
 /* A number is for ever a node's, whatever becomes of its disk and clock. What it had given is not known by its queue: what came

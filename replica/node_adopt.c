@@ -94,13 +94,11 @@ static bool take_all(struct node *n)
 static void *adopt_unit(void *argument)
 {
 	struct node *n = argument;
-	struct note *note = mem_zalloc(sizeof *note);
 	n->taking.done = take_all(n);
 	for (int ms = 0; !n->taking.done && ms < AGAIN_MS && !atomic_load(&n->interrupt);
 	     ms += LOOK_MS)
 		usleep(LOOK_MS * 1000);
-	note->type = NODE_TAKEN;
-	loop_post(n->loop, note);
+	loop_post(n->loop, mailbox_note(sizeof(struct note), NODE_TAKEN));
 	return NULL;
 }
 
@@ -229,9 +227,7 @@ static void start_taking(struct node *n)
 
 static void release_adopted(struct node *n)
 {
-	struct note *note = mem_zalloc(sizeof *note);
-	note->type = SPOOL_ADOPTED;
-	spool_post(n->spool, note);
+	spool_post(n->spool, mailbox_note(sizeof(struct note), SPOOL_ADOPTED));
 	n->released = true;
 }
 

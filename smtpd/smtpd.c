@@ -316,11 +316,9 @@ void smtpd_close(struct smtpd *s, bool keep_sockets)
 {
 	if (!keep_sockets)
 		smtpd_close_sockets(s);
-	for (int i = 0; i < s->nworker; i++) {
-		struct note *note = mem_zalloc(sizeof *note);
-		note->type = SMTPD_WORKER_CLOSE;
-		loop_post(s->worker[i]->loop, note);
-	}
+	for (int i = 0; i < s->nworker; i++)
+		loop_post(s->worker[i]->loop,
+			  mailbox_note(sizeof(struct note), SMTPD_WORKER_CLOSE));
 }
 
 void smtpd_stop(struct smtpd *s)

@@ -97,9 +97,8 @@ static int add_target(struct tlsrpt_target *to, int n, const char *uri, size_t l
 	else if (has_scheme(uri, len, mailto))
 		t.to = address_of(uri + strlen(mailto), len - strlen(mailto));
 	for (int i = 0; i < n && t.to; i++)
-		if (strcmp(to[i].to, t.to) == 0) {
+		if (strcmp(to[i].to, t.to) == 0)
 			mem_free(&t.to);
-		}
 	if (!t.to)
 		return n;
 	to[n] = t;

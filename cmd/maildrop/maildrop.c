@@ -94,18 +94,10 @@ static void store_all(struct maildrop *m)
 	struct list todo;
 	bool again = false;
 	list_init(&todo);
-	while (!list_empty(&m->takes)) {
-		struct list *link = list_first(&m->takes);
-		list_remove(link);
-		list_append(&todo, link);
-	}
+	list_move_all(&todo, &m->takes);
 	while (!list_empty(&todo) && !again)
 		again = store_one(m, first_take(&todo));
-	while (!list_empty(&todo)) {
-		struct list *link = list_first(&todo);
-		list_remove(link);
-		list_append(&m->takes, link);
-	}
+	list_move_all(&m->takes, &todo);
 }
 
 /* A batch has its syncs of both folders, so it is waited for; but not for what a filter or a server of aliases keeps. */
@@ -147,11 +139,7 @@ static void put_off(struct maildrop *m, struct take *t)
 static void retry_put_off(void *owner)
 {
 	struct maildrop *m = owner;
-	while (!list_empty(&m->put_off)) {
-		struct list *link = list_first(&m->put_off);
-		list_remove(link);
-		list_append(&m->takes, link);
-	}
+	list_move_all(&m->takes, &m->put_off);
 	m->nput_off = 0;
 	claim_and_store(m);
 }
@@ -317,9 +305,7 @@ void maildrop_start(struct maildrop *m)
 
 void maildrop_rest(struct maildrop *m)
 {
-	struct note *note = mem_zalloc(sizeof *note);
-	note->type = MAILDROP_REST;
-	loop_post(m->loop, note);
+	loop_post(m->loop, mailbox_note(sizeof(struct note), MAILDROP_REST));
 }
 
 void maildrop_stop(struct maildrop *m)

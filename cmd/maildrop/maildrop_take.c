@@ -337,7 +337,6 @@ static void note_end(struct take *t, const struct passage *p)
 static void on_passage_over(struct passage *p)
 {
 	struct take *t = p->owner;
-	struct spool_store *ask = new_store(t, p->loop);
 	magic_check(t, TAKE_MAGIC);
 	assert(t->passage == p);
 	t->passage = NULL;
@@ -346,11 +345,11 @@ static void on_passage_over(struct passage *p)
 		note_end(t, p);
 	end_filters(t);
 	if (p->end == PASSAGE_DONE && t->end == TAKE_AGAIN) {
+		struct spool_store *ask = new_store(t, p->loop);
 		draft_give(&p->draft, ask);
 		post_store(t, p->draft.spool, ask, p->signed_by);
 	} else {
-		ask->note.type = SPOOL_STORED;
-		loop_post(p->loop, &ask->note);
+		post_unstored(t, p->loop);
 	}
 	passage_free(&p);
 }

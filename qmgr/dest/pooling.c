@@ -216,9 +216,8 @@ int pooling_doubts(const struct host *h)
 
 void pooling_flush(struct destdb *db)
 {
-	for (struct list *first; (first = list_first(&db->changed)) != NULL;) {
+	for (struct list *first; (first = list_first(&db->changed)) != NULL;)
 		pooling_tell(db, list_entry(first, struct host, pooling.changed));
-	}
 }
 
 /* Parts that others have seen they tell themselves. */

@@ -63,9 +63,8 @@ void milter_engine_init(struct milter_engine *e)
 
 static void forget_macros(struct milter_engine *e)
 {
-	for (int i = 0; i < MILTER_STAGES; i++) {
+	for (int i = 0; i < MILTER_STAGES; i++)
 		mem_free(&e->macros[i]);
-	}
 }
 
 void milter_engine_fini(struct milter_engine *e)
