@@ -119,6 +119,7 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 void http_clients_move(struct http_clients *all, struct MHD_Connection *connection, struct list *to)
 {
 	struct http_client *c = client_of(connection);
+	assert(to == &all->reading || to == &all->replying || to == &all->listening);
 	if (!list_empty(&c->link))
 		move_client(all, c, to);
 }

@@ -55,6 +55,7 @@ static bool wants_none(const struct dest_site *site)
 static void sample_site(struct http_look *k, const struct dest_site *site)
 {
 	struct http_sampling *s = k->own;
+	assert(s->sample);
 	s->sample->site = site->number;
 	for (int i = 0; !site->domains_seen && i < site->ndomain; i++)
 		sample_want_domain(s->sample, site->domain[i]);

@@ -139,6 +139,7 @@ static void put_off(struct maildrop *m, struct take *t)
 static void retry_put_off(void *owner)
 {
 	struct maildrop *m = owner;
+	assert(m->nput_off > 0 && !list_empty(&m->put_off));
 	list_move_all(&m->takes, &m->put_off);
 	m->nput_off = 0;
 	claim_and_store(m);
@@ -168,6 +169,7 @@ static void on_stored(struct maildrop *m, struct spool_store *answer)
 {
 	struct take *t = answer->owner;
 	magic_check(t, TAKE_MAGIC);
+	assert(m->recovered);
 	list_remove(&t->link);
 	if (answer->stored)
 		take_free(&t);

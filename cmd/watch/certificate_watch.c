@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/tls_certificates.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,6 +183,7 @@ bool certificate_watch_good(const struct certificate_watch *w, const struct conf
 static void look_at_files(void *owner)
 {
 	struct certificate_watch *w = owner;
+	assert(w->conf);
 	uint64_t before = w->seen;
 	bool begins = w->begins_ms > 0 && date_ms() >= w->begins_ms;
 	loop_timer_in(w->loop, &w->look, LOOK_MS);

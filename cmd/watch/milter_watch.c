@@ -48,6 +48,7 @@ static bool wants_look(const struct conf_milter *m)
 static void probe_milters(void *owner)
 {
 	struct milter_watch *w = owner;
+	assert(w->conf && w->conf->nmilter > 0);
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
 	for (int i = 0; i < w->conf->nmilter; i++) {
 		struct watched *one = &w->watched[i];

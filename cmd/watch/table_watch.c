@@ -6,6 +6,7 @@
 #include "base/tables.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { LOOK_MS = 1000 };
@@ -21,6 +22,7 @@ struct table_watch {
 static void look_at_tables(void *owner)
 {
 	struct table_watch *w = owner;
+	assert(w->conf);
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
 	if (tables_stale(w->conf->tables))
 		w->changed(w->owner);
