@@ -10,7 +10,6 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct https {
 	struct loop *loop;

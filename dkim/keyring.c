@@ -8,7 +8,6 @@
 #include "base/refs.h"
 #include "base/tls_keys.h"
 
-#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <pthread.h>

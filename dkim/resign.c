@@ -5,7 +5,6 @@
 #include "dkim/body_hash.h"
 #include "dkim/keyring.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

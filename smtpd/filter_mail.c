@@ -7,7 +7,6 @@
 #include "base/metrics.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

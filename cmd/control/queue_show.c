@@ -7,7 +7,6 @@
 #include "cmd/text/queue_print.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum { PIECE = 64 << 10 };
 
