@@ -5,6 +5,7 @@
 #include "base/internet_time.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/words.h"
 
 #include <inttypes.h>
 #include <isa-l.h>
@@ -72,12 +73,11 @@ static void put_policy_text(json_t *policy, const char *text)
 {
 	static const char mx[] = "mx: ";
 	json_t *lines = json_array(), *hosts = json_array();
-	while (*text) {
-		size_t len = strcspn(text, "\n"), head = strlen(mx);
-		json_array_append_new(lines, text_json(text, len));
-		if (strncmp(text, mx, head) == 0)
-			json_array_append_new(hosts, text_json(text + head, len - head));
-		text += len + (text[len] == '\n');
+	for (char *line; (line = words_line(&text)); free(line)) {
+		size_t len = strlen(line), head = strlen(mx);
+		json_array_append_new(lines, text_json(line, len));
+		if (strncmp(line, mx, head) == 0)
+			json_array_append_new(hosts, text_json(line + head, len - head));
 	}
 	if (json_array_size(lines) > 0)
 		json_object_set(policy, "policy-string", lines);

@@ -6,6 +6,7 @@
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/netlist.h"
+#include "base/words.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/local/postfix_conf.h"
@@ -475,11 +476,9 @@ static void import_restrictions(struct job *j)
 
 static void put_indented(struct buf *to, const struct buf *b)
 {
-	const char *line = buf_cstr((struct buf *)b);
-	for (size_t n; *line; line += n + 1) {
-		n = strcspn(line, "\n");
-		buf_printf(to, "    %.*s\n", (int)n, line);
-	}
+	const char *text = buf_cstr((struct buf *)b);
+	for (char *line; (line = words_line(&text)); free(line))
+		buf_printf(to, "    %s\n", line);
 }
 
 static void put_sections(const struct job *j, struct buf *to)
@@ -719,14 +718,12 @@ static void print_all(const struct job *j)
 
 static void print_notes(const struct job *j)
 {
-	const char *line = buf_cstr((struct buf *)&j->notes);
-	fputs(line, stderr);
-	if (*line)
+	const char *text = buf_cstr((struct buf *)&j->notes);
+	fputs(text, stderr);
+	if (*text)
 		puts("\n# What is to be looked at:");
-	for (size_t n; *line; line += n + 1) {
-		n = strcspn(line, "\n");
-		printf("# %.*s\n", (int)n, line);
-	}
+	for (char *line; (line = words_line(&text)); free(line))
+		printf("# %s\n", line);
 }
 
 int cmd_import_postfix(int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/conf_units.h"
 #include "base/mem.h"
+#include "base/words.h"
 #include "cmd/operator/client.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
@@ -49,9 +50,9 @@ static bool is_total(const char *name, size_t len)
 
 static void print_line(const struct top_look *now, const struct top_look *before, const char *line)
 {
-	size_t len = strcspn(line, "\n"), name = len;
+	size_t len = strlen(line), name = len;
 	if (strncmp(line, STATS_CONDITION, strlen(STATS_CONDITION)) == 0) {
-		printf("%.*s\n", (int)len, line);
+		puts(line);
 		return;
 	}
 	while (name > 0 && line[name - 1] != ' ')
@@ -72,14 +73,10 @@ static void print_line(const struct top_look *now, const struct top_look *before
 /* A histogram's buckets are left out: stats --all has them. */
 static void print_counters(const struct top_look *now, const struct top_look *before)
 {
-	const char *line = buf_cstr((struct buf *)&now->stats);
-	while (*line) {
-		size_t len = strcspn(line, "\n");
-		if (!memmem(line, len, "_bucket{", 8))
+	const char *text = buf_cstr((struct buf *)&now->stats);
+	for (char *line; (line = words_line(&text)); free(line))
+		if (!strstr(line, "_bucket{"))
 			print_line(now, before, line);
-		line += len;
-		line += *line == '\n';
-	}
 	putchar('\n');
 	fflush(stdout);
 }

@@ -3,9 +3,10 @@
 
 #include "base/date.h"
 #include "base/log.h"
+#include "base/words.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 void json_put_text(struct buf *to, const char *name, const char *text)
 {
@@ -63,10 +64,7 @@ void json_put_line(struct buf *to)
 void json_put_lines(struct buf *to, const char *name, const char *lines)
 {
 	buf_printf(to, "\"%s\":[", name);
-	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
-		len = strcspn(lines, "\n");
-		buf_append(to, lines, len);
-		buf_puts(to, ",");
-	}
+	for (char *line; (line = words_line(&lines)); free(line))
+		buf_printf(to, "%s,", line);
 	json_put_end(to, ']');
 }
