@@ -73,12 +73,41 @@ static void names_chosen_to_collide_do_not(void **state)
 	assert_in_range(most, 1, 12);
 }
 
+struct named {
+	const char *name;
+	UT_hash_handle hh;
+};
+
+static void rows_are_walked_in_the_order_in_which_they_came_and_may_be_removed(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"one", "two", "three"};
+	struct named *table = NULL;
+	int walked = 0;
+	hash_each (struct named, none, table)
+		assert_null(none);
+	for (int i = 0; i < 3; i++) {
+		struct named *n = mem_zalloc(sizeof *n);
+		n->name = names[i];
+		HASH_ADD_KEYPTR(hh, table, n->name, strlen(n->name), n);
+	}
+	hash_each (struct named, n, table) {
+		assert_string_equal(n->name, names[walked++]);
+		HASH_DEL(table, n);
+		free(n);
+	}
+	assert_int_equal(walked, 3);
+	assert_null(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_siphash_1_3),
 		cmocka_unit_test(every_byte_and_the_length_count),
 		cmocka_unit_test(names_chosen_to_collide_do_not),
+		cmocka_unit_test(
+			rows_are_walked_in_the_order_in_which_they_came_and_may_be_removed),
 	};
 	return RUN(tests);
 }
