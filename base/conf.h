@@ -246,8 +246,9 @@ struct conf {
 	struct conf_provider *provider;
 	struct conf_flow *flow; /* [0] is "*" */
 	struct conf_source *source;
-	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
-	const struct conf_dkim **dkim_sorted; /* by title */
+	const struct conf_source **source_sorted; /* by title */
+	struct conf_suffix *suffix;		  /* of all providers, sorted by name */
+	const struct conf_dkim **dkim_sorted;	  /* by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;

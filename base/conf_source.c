@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/conf_value.h"
+#include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -18,19 +19,45 @@ struct item {
 	int64_t weight; /* 0: it is none */
 };
 
+struct owned {
+	UT_hash_handle hh;
+	const struct conf_source *by;
+	char where[ADDRESS_WHERE_MAX];
+};
+
 struct check {
 	struct conf *conf;
 	const struct conf_lines *lines;
 	struct conf_faults *faults;
+	struct owned *owned; /* addresses, by their texts */
 };
 
 #define FAULT(c, place, item, without, ...)                                                        \
 	conf_fault((c)->faults, (c)->conf->file,                                                   \
 		   conf_lines_find((c)->lines, (place), (item), (without)), __VA_ARGS__)
 
+static int by_title(const void *a, const void *b)
+{
+	const struct conf_source *const *x = a, *const *y = b;
+	return strcmp((*x)->title, (*y)->title);
+}
+
+static void sort_sources(struct conf *c)
+{
+	c->source_sorted = mem_alloc((size_t)(c->nsource + 1) * sizeof *c->source_sorted);
+	for (int i = 0; i < c->nsource; i++)
+		c->source_sorted[i] = &c->source[i];
+	qsort(c->source_sorted, (size_t)c->nsource, sizeof *c->source_sorted, by_title);
+}
+
 const struct conf_source *conf_source_find(const struct conf *c, const char *name)
 {
-	return conf_find(c, CONF_KIND_SOURCE, name);
+	const struct conf_source key = {.title = (char *)(size_t)name}, *wanted = &key;
+	const struct conf_source **found =
+		c->nsource == 0 ? NULL
+				: bsearch(&wanted, c->source_sorted, (size_t)c->nsource,
+					  sizeof *c->source_sorted, by_title);
+	return found ? *found : NULL;
 }
 
 const union address *conf_source_address(const struct conf_source *s, int family)
@@ -67,21 +94,31 @@ static struct item read_item(const char *text)
 	return it;
 }
 
-static bool same_address(const union address *a, const union address *b)
-{
-	char mine[ADDRESS_WHERE_MAX], other[ADDRESS_WHERE_MAX];
-	return strcmp(address_where(a, mine), address_where(b, other)) == 0;
-}
-
-/* The one before it, or another of its own, has it. NULL: none. */
-static const struct conf_source *who_has(const struct conf *c, const struct conf_source *upto,
+/* Who has it already: one before this source, or itself. NULL: nobody, and now it is this one's. */
+static const struct conf_source *who_has(struct check *c, const struct conf_source *s,
 					 const union address *a)
 {
-	for (const struct conf_source *s = c->source; s <= upto; s++)
-		for (int i = 0; i < s->nbind; i++)
-			if (same_address(&s->bind[i], a))
-				return s;
+	char where[ADDRESS_WHERE_MAX];
+	struct owned *o;
+	address_where(a, where);
+	HASH_FIND_STR(c->owned, where, o);
+	if (o)
+		return o->by;
+	o = mem_zalloc(sizeof *o);
+	o->by = s;
+	memcpy(o->where, where, sizeof where);
+	HASH_ADD_STR(c->owned, where, o);
 	return NULL;
+}
+
+static void forget_addresses(struct check *c)
+{
+	struct owned *o, *next;
+	HASH_ITER(hh, c->owned, o, next)
+	{
+		HASH_DEL(c->owned, o);
+		free(o);
+	}
 }
 
 static void take_address(struct check *c, struct conf_source *s, int i)
@@ -94,7 +131,7 @@ static void take_address(struct check *c, struct conf_source *s, int i)
 	if (!good)
 		FAULT(c, &s->address, i, s->line, "source \"%s\": \"%s\" is no IP address",
 		      s->title, text);
-	else if ((other = who_has(c->conf, s, &a)) != NULL)
+	else if ((other = who_has(c, s, &a)) != NULL)
 		FAULT(c, &s->address, i, s->line,
 		      "source \"%s\": %s is an address of source \"%s\" already", s->title, text,
 		      other->title);
@@ -170,9 +207,11 @@ static void take_uses(struct check *c, struct conf_uses *u, const struct conf_li
 
 void conf_source_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
-	struct check c = {f, lines, faults};
+	struct check c = {f, lines, faults, NULL};
+	sort_sources(f);
 	for (int i = 0; i < f->nsource; i++)
 		check_source(&c, &f->source[i]);
+	forget_addresses(&c);
 	for (int i = 0; i < f->ntransport; i++) {
 		struct conf_transport *t = &f->transport[i];
 		take_uses(&c, &t->uses, &t->sources, t->line);
@@ -193,5 +232,6 @@ void conf_source_free(struct conf *c)
 		free(c->transport[i].uses.of);
 	for (int i = 0; i < c->nflow; i++)
 		free(c->flow[i].uses.of);
+	free(c->source_sorted);
 	free(c->source);
 }

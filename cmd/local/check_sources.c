@@ -10,15 +10,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_used(const struct conf *c, const struct conf_source *s)
+static void mark_used(const struct conf *c, const struct conf_uses *u, bool *used)
 {
+	for (int i = 0; i < u->n; i++)
+		used[u->of[i].source - c->source] = true;
+}
+
+/* By their place among the sources; the caller's to free(). */
+static bool *mark_all_used(const struct conf *c)
+{
+	bool *used = mem_zalloc((size_t)(c->nsource + 1) * sizeof *used);
 	for (int i = 0; i < c->ntransport; i++)
-		if (conf_uses_has(&c->transport[i].uses, s))
-			return true;
+		mark_used(c, &c->transport[i].uses, used);
 	for (int i = 0; i < c->nflow; i++)
-		if (conf_uses_has(&c->flow[i].uses, s))
-			return true;
-	return false;
+		mark_used(c, &c->flow[i].uses, used);
+	return used;
 }
 
 /* As the relay will find out. */
@@ -35,8 +41,9 @@ static bool is_lacking(const union address *a)
 void check_sources(const struct conf *c, void (*warn)(void *context, int line, const char *text),
 		   void *context)
 {
+	bool *used = mark_all_used(c);
 	for (const struct conf_source *s = c->source; s < c->source + c->nsource; s++) {
-		if (!is_used(c, s)) {
+		if (!used[s - c->source]) {
 			char *text = mem_printf(
 				"source \"%s\" is named by no transport, and by no flow", s->title);
 			warn(context, s->line, text);
@@ -52,4 +59,5 @@ void check_sources(const struct conf *c, void (*warn)(void *context, int line, c
 			free(text);
 		}
 	}
+	free(used);
 }

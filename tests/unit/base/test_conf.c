@@ -495,6 +495,26 @@ static void a_source_has_addresses_that_no_other_has(void **state)
 	      "is not the name of a host");
 }
 
+enum { MANY_SOURCES = 100000 };
+
+/* So many that a look along all the others for each would not end in this test's time. */
+static void a_hundred_thousand_sources_are_read(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	for (int i = 0; i < MANY_SOURCES; i++)
+		buf_printf(&text, "source s%d { address = { \"2001:db8::%x:%x\" } }\n", i, i >> 16,
+			   i & 0xffff);
+	struct conf *c = good(buf_cstr(&text));
+	assert_ptr_equal(conf_source_find(c, "s0"), c->source);
+	assert_ptr_equal(conf_source_find(c, "s77777"), c->source + 77777);
+	assert_null(conf_source_find(c, "s100000"));
+	conf_unref(c);
+	buf_printf(&text, "source last { address = { \"2001:db8:0::0:3039\" } }\n");
+	wrong(buf_cstr(&text), MANY_SOURCES + 1, "is an address of source \"s12345\" already");
+	buf_fini(&text);
+}
+
 static void the_name_of_a_transport_has_no_spaces(void **state)
 {
 	(void)state;
@@ -898,6 +918,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_ours_are_checked),
 		cmocka_unit_test(what_nobody_can_listen_at_twice_is_said),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
+		cmocka_unit_test(a_hundred_thousand_sources_are_read),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
 		cmocka_unit_test(a_flow_has_its_section_however_either_is_spelled),
