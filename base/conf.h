@@ -190,6 +190,8 @@ struct conf_queue {
 	double jitter; /* backoff_jitter as a number */
 };
 
+enum { CONF_DNS_SERVERS_MAX = 16 };
+
 struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };

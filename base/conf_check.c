@@ -579,6 +579,10 @@ static void check_dns(struct check *c)
 	for (int i = 0; i < d->server.n; i++)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
+	if (d->server.n > CONF_DNS_SERVERS_MAX)
+		FAULT(c, &d->server, CONF_DNS_SERVERS_MAX, 1,
+		      "server: %d name servers at most; \"%s\" is another", CONF_DNS_SERVERS_MAX,
+		      d->server.item[CONF_DNS_SERVERS_MAX]);
 	check_networks(c, &d->allow_private, 1);
 	for (int i = 0; i < d->insecure_domains.n; i++) {
 		conf_value_keep_name(&d->insecure_domains.item[i]);

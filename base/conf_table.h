@@ -454,7 +454,7 @@
 #define CONF_DNS(P)                                                                                \
 	P(list, server, "{}", 0, 0, RELOAD, "",                                                    \
 	  "Addresses of name servers, in the order in which they are asked; one that is silent "   \
-	  "while another answers goes behind that. Empty: as in resolv.conf.")                     \
+	  "while another answers goes behind that. 16 at most. Empty: as in resolv.conf.")         \
 	P(number, port, "53", 1, 65535, RELOAD, "", "Their port.")                                 \
 	P(duration, timeout, "5s", 10, 600000, RELOAD, "", "Time for one answer of one server.")   \
 	P(number, tries, "2", 1, 10, RELOAD, "", "Attempts at each server.")                       \

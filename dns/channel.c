@@ -107,10 +107,12 @@ static void add_address(struct channel *c, const union address *a)
 	address_set_port(&c->server[c->nserver++], c->port);
 }
 
+static_assert((int)CONF_DNS_SERVERS_MAX <= CARES_SERVERS_MAX, "each that is configured has room");
+
 static void read_servers(struct channel *c, const struct conf_dns *conf)
 {
 	c->configured = conf->server.n > 0;
-	for (int i = 0; i < conf->server.n && c->nserver < CARES_SERVERS_MAX; i++) {
+	for (int i = 0; i < conf->server.n; i++) {
 		union address address;
 		if (!dnsname_literal(conf->server.item[i], true, &address)) {
 			log_event(LOG_LEVEL_WARNING, "dns", "server", conf->server.item[i],

@@ -515,6 +515,20 @@ static void a_hundred_thousand_sources_are_read(void **state)
 	buf_fini(&text);
 }
 
+#define FIFTEEN_SERVERS                                                                            \
+	"\"192.0.2.1\", \"192.0.2.2\", \"192.0.2.3\", \"192.0.2.4\", \"192.0.2.5\", "              \
+	"\"192.0.2.6\", "                                                                          \
+	"\"192.0.2.7\", \"192.0.2.8\", \"192.0.2.9\", \"192.0.2.10\", \"192.0.2.11\", "            \
+	"\"192.0.2.12\", \"192.0.2.13\", \"192.0.2.14\", \"192.0.2.15\""
+
+static void more_name_servers_than_are_asked_are_a_fault(void **state)
+{
+	(void)state;
+	conf_unref(good("dns { server = { " FIFTEEN_SERVERS ", \"192.0.2.16\" } }"));
+	wrong("dns { server = { " FIFTEEN_SERVERS ", \"192.0.2.16\",\n \"192.0.2.17\" } }", 2,
+	      "16 name servers at most; \"192.0.2.17\" is another");
+}
+
 static void the_name_of_a_transport_has_no_spaces(void **state)
 {
 	(void)state;
@@ -919,6 +933,7 @@ int main(void)
 		cmocka_unit_test(what_nobody_can_listen_at_twice_is_said),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
 		cmocka_unit_test(a_hundred_thousand_sources_are_read),
+		cmocka_unit_test(more_name_servers_than_are_asked_are_a_fault),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
 		cmocka_unit_test(a_flow_has_its_section_however_either_is_spelled),
