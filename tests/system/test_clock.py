@@ -67,6 +67,17 @@ def test_a_restart_goes_on_where_the_clock_was(late):
     tried_again(late)
 
 
+def test_a_boot_with_a_clock_that_is_years_ahead_tries_all_mail_before_any_is_returned(lab, late):
+    """A machine's own clock may be wrong until a time server has put it right; a long time without power looks the same."""
+    late.stop()
+    lab.late.close()
+    late.environment |= {"SLUICE_JUMP": str(3650 * DAY), "SLUICE_BOOT": "another"}
+    sink = lab.sink(port=lab.late.port)
+    late.start()
+    sink.wait_messages()
+    assert not late.events("bounced") and not late.events("queued", **{"from": ""})
+
+
 def _apart(lab, days, *rules, extra=""):
     """Return a relay whose queue goes on by a clock that is so many days ahead of the system's, which was set; and its next hop."""
     sink = lab.sink(*rules)
