@@ -34,7 +34,7 @@
  *	                  On all above
  *	logs/             the log read again: log_pass is its front page. On text
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
- *	                  the same while no relay is running; trace, report. On control, confine, logs
+ *	                  the same while no relay is running; trace, report. On control, confine, logs, watch
  *	local/            subcommands that need no relay: check, config, dkim, import-postfix, login,
  *	                  passwd, route, sim, tls. On text, watch; check on operator, for what a relay
  *	                  that happens to run says

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/maildrop_count.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -65,7 +65,7 @@ static void count_file(int folder, const char *name, struct shape *shape)
 		close(fd);
 		return;
 	}
-	int64_t age_ms = clock_wall_ms() - (int64_t)st.st_mtim.tv_sec * 1000;
+	int64_t age_ms = date_ms() - (int64_t)st.st_mtim.tv_sec * 1000;
 	struct reading r = {.shape = shape, .age_ms = age_ms > 0 ? age_ms : 0};
 	read_envelope(in, &r);
 	fclose(in);

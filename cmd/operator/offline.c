@@ -9,6 +9,7 @@
 #include "cmd/control/queue_job.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/maildrop/maildrop_count.h"
+#include "cmd/watch/clock_watch.h"
 #include "replica/membership.h"
 #include "spool/spool_look.h"
 
@@ -159,6 +160,7 @@ static void serve_client(struct conf *conf, int fd)
 {
 	struct offline o = {.conf = with_tables(conf)};
 	log_set_level(LOG_LEVEL_WARNING);
+	clock_watch_read(conf->spool);
 	privileges_raise_limits();
 	o.loop = loop_new("offline", receive_note, NULL, &o);
 	o.control = control_new_at(o.loop, fd, handle_request, on_ended, &o);

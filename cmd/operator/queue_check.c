@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/operator/queue_check.h"
 
+#include "base/date.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/confine/privileges.h"
 #include "cmd/text/moment.h"
+#include "cmd/watch/clock_watch.h"
 #include "spool/repair.h"
 
 #include <inttypes.h>
@@ -103,9 +105,10 @@ static void print_summary_json(const struct check_summary *s)
 		printf("%s\"%s\":%" PRIu64, q ? "," : "", spool_queue_name((enum spool_queue)q),
 		       s->messages[q]);
 	printf("},\"recipients\":%" PRIu64, s->recipients);
+	int64_t oldest_ms = s->oldest_ms + date_ahead_ms();
 	if (s->oldest)
 		printf(",\"oldest\":{\"id\":\"%s\",\"arrived\":%" PRId64 ".%03d}",
-		       ident_text(s->oldest, id), s->oldest_ms / 1000, (int)(s->oldest_ms % 1000));
+		       ident_text(s->oldest, id), oldest_ms / 1000, (int)(oldest_ms % 1000));
 	else
 		printf(",\"oldest\":null");
 	printf(",\"repaired\":%" PRIu64 ",\"faults\":%" PRIu64 "}\n", s->repaired, s->faults);
@@ -115,6 +118,7 @@ int queue_check(struct conf *conf, const struct queue_args *args)
 {
 	struct check check = {.found = args->json ? print_finding_json : print_finding};
 	struct buf error = {0};
+	clock_watch_read(conf->spool);
 	privileges_raise_limits();
 	bool ok = args->repair ? privileges_become(conf->user, &error) &&
 					 spool_repair(conf, &check, &error)

@@ -104,10 +104,28 @@ static bool queue_empty(void)
 	       metrics_sum(METRIC_queue_deferred) <= 0 && metrics_sum(METRIC_queue_hold) <= 0;
 }
 
+static bool is_near(int64_t ahead_ms)
+{
+	return llabs(ahead_ms) <= FOLLOW_MS;
+}
+
+static void set_both_clocks(int64_t wall_ms, int64_t ahead_ms)
+{
+	clock_set_wall(wall_ms);
+	date_set(ahead_ms);
+}
+
+void clock_watch_read(const char *spool)
+{
+	struct clock_watch w = {.spool = (char *)(size_t)spool};
+	find_boot(&w);
+	int64_t system_ms = clock_system_ms(), at_ms = begin_at(&w), ahead_ms = system_ms - at_ms;
+	set_both_clocks(is_near(ahead_ms) ? system_ms : at_ms, is_near(ahead_ms) ? 0 : ahead_ms);
+}
+
 static void follow_system(struct clock_watch *w, int64_t ahead_ms)
 {
-	clock_set_wall(clock_wall_ms() + ahead_ms);
-	date_set(0);
+	set_both_clocks(clock_wall_ms() + ahead_ms, 0);
 	if (w->apart)
 		log_event(LOG_LEVEL_INFO, "clock", "ahead", log_seconds(ahead_ms), "reason",
 			  "the queue goes by the system's clock again", NULL);
@@ -128,7 +146,7 @@ static void stay_apart(struct clock_watch *w, int64_t ahead_ms)
 static void compare_clocks(struct clock_watch *w)
 {
 	int64_t ahead_ms = clock_system_ms() - clock_wall_ms();
-	if (llabs(ahead_ms) <= FOLLOW_MS || w->empty >= EMPTY_LOOKS)
+	if (is_near(ahead_ms) || w->empty >= EMPTY_LOOKS)
 		follow_system(w, ahead_ms);
 	else
 		stay_apart(w, ahead_ms);

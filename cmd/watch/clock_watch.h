@@ -28,6 +28,10 @@ struct clock_watch;
 struct clock_watch *clock_watch_new(struct loop *, const char *spool);
 /* From now on clock_wall_ms() is the queue's. Before anything is read from the queue. */
 
+void clock_watch_read(const char *spool);
+/* For a command that reads the queue by itself: clock_wall_ms() is the queue's, as a start would have it now. Nothing is
+ * written, nor logged. */
+
 void clock_watch_start(struct clock_watch *);
 void clock_watch_free(struct clock_watch **); /* writes the file */
 

@@ -146,6 +146,29 @@ def test_objects_of_commands_have_the_systems_dates(lab, days):
 
 
 @pytest.mark.parametrize("days", [-10, 10])
+def test_commands_beside_a_stopped_relay_have_the_clocks_of_one_that_runs(lab, days):
+    """They took the system's clock for the queue's: mail of today was of ten days ago."""
+    relay, sink = _apart(lab, days, Rule("rcpt", "451 4.2.0 later", times=1))
+    relay.send()
+    identity = relay.wait_event("deferred")["id"]
+    relay.command("queue", "hold", identity)
+    relay.stop()
+    row = json.loads(relay.command("queue", "list", "--json").stdout.splitlines()[0])
+    *_, summary = (json.loads(line) for line in relay.command("queue", "check", "--json").stdout.splitlines())
+    shown = relay.command("queue", "show", identity, "--envelope").stdout
+    dates = re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [-+]\d{4})", shown)
+    times = [row["arrived"], summary["oldest"]["arrived"]]
+    times += [datetime.datetime.strptime(date, "%Y-%m-%d %H:%M:%S %z").timestamp() for date in dates]
+    assert len(times) >= 3 and all(abs(moment - time.time()) < DAY for moment in times), (times, shown)
+    relay.command("sendmail", "to@dest.test", stdin="Subject: x\n\nx\n")
+    shape = json.loads(relay.command("shape", "maildrop", "--json").stdout.splitlines()[0])
+    assert shape["total"] == 1 and shape["ages"][0]["count"] == 1, shape
+    relay.command("queue", "release", identity)
+    relay.start()
+    sink.wait_messages(2)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
 def test_events_have_the_systems_dates(lab, tmp_path, days):
     """They said that mail had come ten days before, or after, it was tried."""
     path = tmp_path / "events.json"
