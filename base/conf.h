@@ -385,8 +385,6 @@ bool conf_below_share(int64_t held, int64_t share, int64_t nfree);
 
 const struct conf_source *conf_source_find(const struct conf *, const char *name); /* or NULL */
 
-bool conf_uses_has(const struct conf_uses *, const struct conf_source *);
-
 const union address *conf_source_address(const struct conf_source *, int family);
 /* Where its connections to hosts of that family come from; NULL: there are none. */
 

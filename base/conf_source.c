@@ -170,7 +170,7 @@ const char *conf_hello(const struct conf *conf, const struct conf_transport *by,
 	return *helo ? helo : conf ? conf->own_name : "localhost";
 }
 
-bool conf_uses_has(const struct conf_uses *u, const struct conf_source *s)
+static bool uses_source(const struct conf_uses *u, const struct conf_source *s)
 {
 	for (int i = 0; i < u->n; i++)
 		if (u->of[i].source == s)
@@ -192,7 +192,7 @@ static void take_use(struct check *c, struct conf_uses *u, const struct conf_lis
 	else if (!s)
 		FAULT(c, l, i, line, "sources: there is no source \"%.*s\"", (int)it.name_len,
 		      text);
-	else if (conf_uses_has(u, s))
+	else if (uses_source(u, s))
 		FAULT(c, l, i, line, "sources: \"%s\" is there twice", s->title);
 	else
 		u->of[u->n++] = (struct conf_use){s, it.weight};
