@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice sendmail: a message from standard input to the relay, or to its maildrop. */
+#include "base/conf.h"
 #include "base/envelope.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -220,6 +221,14 @@ static char *address_to_verify(const struct job *j, const char *text)
 	return address ? address : mem_strdup(text);
 }
 
+/* Of a status by which another command ended, for whoever takes it for that of sendmail. */
+static int sysexit_of(int status, int refused)
+{
+	if (status == STATUS_REFUSED)
+		return refused;
+	return status == STATUS_USAGE ? EX_USAGE : status;
+}
+
 /* The routes of mail for these addresses, by sluice route. */
 static int verify_addresses(struct job *j)
 {
@@ -238,7 +247,7 @@ static int verify_addresses(struct job *j)
 	}
 	for (int i = 0; i < o->nrcpt; i++)
 		words[n++] = kept[nkept++] = address_to_verify(j, o->rcpt[i]);
-	int status = cmd_route(n, words);
+	int status = sysexit_of(cmd_route(n, words), EX_DATAERR);
 	while (nkept > 0)
 		free(kept[--nkept]);
 	free(kept);
@@ -272,13 +281,29 @@ static int read_aliases(const struct sendmail_options *o)
 	return status;
 }
 
+/* Refused by the relay, unless the file does not even say where that is. */
+static int queue_refusal(const struct sendmail_options *o)
+{
+	struct buf said = {0};
+	struct conf *conf = conf_read_to_ask(o->conf_file, &said);
+	int status = conf ? EX_UNAVAILABLE : EX_CONFIG;
+	buf_fini(&said);
+	conf_unref(conf);
+	return status;
+}
+
+static int ask_queue(const struct sendmail_options *o)
+{
+	bool lists = o->mode == SENDMAIL_LIST;
+	int status = (lists ? queue_habit_list : queue_habit_flush)(&o->of, o->conf_file);
+	return sysexit_of(status, status == STATUS_REFUSED ? queue_refusal(o) : EX_OK);
+}
+
 /* A command that needs the queue or the tables, and no message. False: it is another. */
 static bool other_command(struct sendmail_options *o, int *status)
 {
-	if (o->mode == SENDMAIL_LIST)
-		*status = queue_habit_list(&o->of, o->conf_file);
-	else if (o->mode == SENDMAIL_FLUSH)
-		*status = queue_habit_flush(&o->of, o->conf_file);
+	if (o->mode == SENDMAIL_LIST || o->mode == SENDMAIL_FLUSH)
+		*status = ask_queue(o);
 	else if (o->mode == SENDMAIL_ALIASES)
 		*status = read_aliases(o);
 	else

@@ -16,7 +16,7 @@ from lab.relay import binary
 from lab.sink import Rule
 from lab.smtp import Client
 
-DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_TEMPFAIL, EX_CONFIG = 0, 1, 64, 65, 75, 78
+DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_UNAVAILABLE, EX_TEMPFAIL, EX_CONFIG = 0, 1, 64, 65, 69, 75, 78
 LATER = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
 
 
@@ -72,6 +72,27 @@ def test_minus_q_tries_what_is_meant(relay, tmp_path):
     relay.sink.wait_messages(3)
     wrong = sendmail(relay, "-q30m")
     assert wrong.returncode == EX_USAGE and "queue_run_delay" in wrong.stderr
+
+
+def test_commands_of_sendmail_end_with_statuses_of_sysexits(relay, tmp_path):
+    """As scripts that call it expect; a few ended with those of sluice."""
+    nothing = relay.command("queue", "delete", "--all")
+    assert nothing.returncode == DONE
+    for words, status in (
+        (["-bp"], DONE),
+        (["-q"], DONE),
+        (["-qI0000000000000000"], EX_UNAVAILABLE),
+        (["-bv", "c@d..test"], EX_DATAERR),
+        (["-bv", "c@d.test"], DONE),
+    ):
+        done = sendmail(relay, *words)
+        assert done.returncode == status, (words, done)
+    lost = str(tmp_path / "none.conf")
+    for word in ("-bp", "-q"):
+        done = subprocess.run([binary(), "sendmail", word, "-c", lost], capture_output=True, timeout=60, check=False)
+        assert done.returncode == EX_CONFIG, (word, done)
+    relay.stop()
+    assert sendmail(relay, "-q").returncode == EX_TEMPFAIL
 
 
 def test_a_session_on_standard_input(relay):
