@@ -6,6 +6,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/text/json_put.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -64,15 +65,14 @@ static void put_json(struct buf *to, const struct verify *v)
 	const struct verdict *said = v->verdict;
 	struct buf reply = {0};
 	put_reply(&reply, v);
-	buf_puts(to, "{\"address\":");
-	log_json_string(to, v->address);
-	buf_printf(to, ",\"result\":\"%s\",\"host\":", results[v->result].word);
-	log_json_string(to, said ? said->host : "");
-	buf_printf(to, ",\"code\":%d,\"dsn\":", said ? said->code : 0);
-	log_json_string(to, said ? said->dsn : "");
-	buf_puts(to, ",\"reply\":");
-	log_json_string(to, buf_cstr(&reply));
-	buf_puts(to, "}\n");
+	buf_puts(to, "{");
+	json_put_text(to, "address", v->address);
+	json_put_text(to, "result", results[v->result].word);
+	json_put_said(to, "host", said ? said->host : "");
+	json_put_code(to, said ? said->code : 0);
+	json_put_said(to, "dsn", said ? said->dsn : "");
+	json_put_text(to, "reply", buf_cstr(&reply));
+	json_put_line(to);
 	buf_fini(&reply);
 }
 

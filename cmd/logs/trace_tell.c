@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SIZE_DIGITS = 18 };
+
 /* Lines of a message and of its session, as they came. */
 struct told {
 	int n;
@@ -137,6 +139,17 @@ static void put_events_json(struct buf *to, const struct told *t, const char *no
 		   now ? strcmp(now, "?") == 0 ? "\"unknown\"" : now : "null");
 }
 
+/* A number, as the queue has it; of a log that is damaged there it is not known. */
+static void put_size_json(struct buf *to, const char *text)
+{
+	size_t len = strlen(text);
+	bool number = len > 0 && len <= SIZE_DIGITS && strspn(text, "0123456789") == len;
+	if (number)
+		json_put_number(to, "size", strtoll(text, NULL, 10));
+	else
+		json_put_text(to, "size", NULL);
+}
+
 static void put_json(struct buf *to, const struct trace_item *m, const struct told *t,
 		     const char *now)
 {
@@ -148,7 +161,10 @@ static void put_json(struct buf *to, const struct trace_item *m, const struct to
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		buf_clear(&value);
 		bool has = put_queued(&value, m, keys[i]);
-		json_put_text(to, keys[i], has ? buf_cstr(&value) : NULL);
+		if (strcmp(keys[i], "size") == 0)
+			put_size_json(to, has ? buf_cstr(&value) : "");
+		else
+			json_put_text(to, keys[i], has ? buf_cstr(&value) : NULL);
 	}
 	put_events_json(to, t, now);
 	buf_fini(&value);

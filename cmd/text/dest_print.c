@@ -407,9 +407,9 @@ static void json_verdict(struct buf *to, const struct verdict *v)
 	}
 	buf_puts(to, "\"last_failure\":{");
 	json_put_time(to, "when", v->when_ms);
-	json_put_number(to, "code", v->code);
-	json_put_text(to, "dsn", v->dsn);
-	json_put_text(to, "host", v->host);
+	json_put_code(to, v->code);
+	json_put_said(to, "dsn", v->dsn);
+	json_put_said(to, "host", v->host);
 	json_put_text(to, "reason", v->text);
 	json_put_end(to, '}');
 }

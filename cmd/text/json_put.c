@@ -23,6 +23,19 @@ void json_put_number(struct buf *to, const char *name, int64_t n)
 	buf_printf(to, "\"%s\":%" PRId64 ",", name, n);
 }
 
+void json_put_said(struct buf *to, const char *name, const char *text)
+{
+	json_put_text(to, name, *text ? text : NULL);
+}
+
+void json_put_code(struct buf *to, int code)
+{
+	if (code > 0)
+		json_put_number(to, "code", code);
+	else
+		json_put_text(to, "code", NULL);
+}
+
 void json_put_flag(struct buf *to, const char *name, bool is)
 {
 	buf_printf(to, "\"%s\":%s,", name, is ? "true" : "false");

@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 void json_put_text(struct buf *, const char *name, const char *text); /* NULL becomes null */
+void json_put_said(struct buf *, const char *name, const char *text); /* "" becomes null */
 void json_put_number(struct buf *, const char *name, int64_t);
+void json_put_code(struct buf *, int code); /* of a reply; 0, there was none, becomes null */
 void json_put_flag(struct buf *, const char *name, bool);
 void json_put_seconds(struct buf *, const char *name, int64_t ms); /* 1.500 */
 void json_put_time(struct buf *, const char *name, int64_t wall_ms);

@@ -116,22 +116,13 @@ static const char *status_of(const struct recipient *r)
 	return r->done ? "done" : "waiting";
 }
 
-/* Of the reply that there was. */
-static void put_code_json(struct buf *to, const struct verdict *v)
-{
-	if (v && v->code > 0)
-		json_put_number(to, "code", v->code);
-	else
-		json_put_text(to, "code", NULL);
-}
-
 static void put_recipient_json(struct buf *to, const struct recipient *r)
 {
 	const struct verdict *v = r->last;
 	buf_puts(to, "{");
 	json_put_text(to, "to", r->address);
 	json_put_text(to, "status", status_of(r));
-	put_code_json(to, v);
+	json_put_code(to, v ? v->code : 0);
 	json_put_text(to, "dsn", v ? v->dsn : NULL);
 	json_put_text(to, "reason", v ? v->text : NULL);
 	json_put_number(to, "tries", r->tries);
@@ -149,9 +140,9 @@ static void put_history_json(struct buf *to, const struct envelope *e, const str
 	json_put_text(to, "to", e->rcpt[h->recipient].address);
 	json_put_number(to, "rcpts", h->nrcpt);
 	json_put_text(to, "status", verdict_class_name(v->class));
-	put_code_json(to, v);
+	json_put_code(to, v->code);
 	json_put_text(to, "dsn", v->dsn);
-	json_put_text(to, "host", v->host[0] ? v->host : NULL);
+	json_put_said(to, "host", v->host);
 	json_put_text(to, "reason", v->text);
 	json_put_end(to, '}');
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/reply_words.h"
 
 #include <ctype.h>
@@ -249,12 +250,13 @@ static void put_reply(struct buf *to, const struct verdict *v)
 {
 	struct buf words = {0};
 	if (!v) {
-		buf_puts(to, ",\"class\":null,\"code\":0,\"says\":null,\"text\":null");
+		buf_puts(to, ",\"class\":null,\"code\":null,\"says\":null,\"text\":null");
 		return;
 	}
 	reply_words_put(&words, v, false);
-	buf_printf(to, ",\"class\":\"%s\",\"code\":%d,\"says\":", verdict_class_name(v->class),
-		   v->code);
+	buf_printf(to, ",\"class\":\"%s\",", verdict_class_name(v->class));
+	json_put_code(to, v->code);
+	buf_puts(to, "\"says\":");
 	log_json_string(to, buf_cstr(&words));
 	buf_puts(to, ",\"text\":");
 	log_json_string(to, v->text);

@@ -203,6 +203,7 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
         host = lambda port: json.loads(relay.command("dest", "show", "--json", f"127.0.0.1:{port}").stdout)
         wait_until(lambda: "no answer in time" in show(hole))
         assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
+    assert host(refusing)["last_failure"]["code"] is None
     assert "refused the connection" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
     assert "said 421 4.3.2 too busy" in show(busy.port) and host(busy.port)["last_failure"]["code"] == 421
     assert "in doubt:    1" in show(doubtful.port) and host(doubtful.port)["in_doubt"] == 1

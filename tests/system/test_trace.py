@@ -109,6 +109,7 @@ def test_an_id_or_a_message_id_tells_one_message_and_where_it_is(lab, form):
     told = json.loads(relay.command("trace", later, "--json").stdout)
     assert told["id"] == later and told["from"] == "bob@writer.test" and told["message_id"] == "<two@writer.test>"
     assert [e["event"] for e in told["events"] if e["event"] in ("queued", "deferred")][-1] == "deferred"
+    assert told["size"] == told["queue"]["size"] and isinstance(told["size"], int)
     assert told["queue"]["queue"] == "deferred" and told["events"][0]["time"].endswith("Z")
     assert json.loads(relay.command("trace", first, "--json").stdout)["queue"] is None
     # No relay is needed.

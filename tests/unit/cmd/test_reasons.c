@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/text/explain_print.h"
+#include "cmd/text/json_put.c"
 #include "cmd/text/reasons.c"
 #include "cmd/text/reply_words.c"
 

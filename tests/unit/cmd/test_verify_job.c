@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/control/verify_job.c"
+#include "cmd/text/json_put.c"
 
 static char said[400];
 static int status;
@@ -85,7 +86,7 @@ static void without_one_that_is_said_and_what_comes_later_is_not(void **state)
 	ask_about("--json");
 	pass_time(PATIENCE_MS);
 	assert_int_equal(status, STATUS_UNREACHABLE);
-	assert_non_null(strstr(said, "\"result\":\"unknown\",\"host\":\"\",\"code\":0"));
+	assert_non_null(strstr(said, "\"result\":\"unknown\",\"host\":null,\"code\":null"));
 	assert_non_null(strstr(said, "no answer within 30 s; \\\"sluice explain a.test\\\""));
 	status = -1;
 	answer_taken();
