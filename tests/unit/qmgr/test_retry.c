@@ -167,6 +167,8 @@ static void the_null_sender_is_not_warned(void **state)
 	struct conf_queue q = queue;
 	q.delay_warning_time = 30 * MINUTE;
 	assert_false(retry_warning_due(TERMS(q), &bounce, arrived + HOUR));
+	assert_int_equal(delay(&q, &mail, 29 * MINUTE), MINUTE);
+	assert_int_equal(delay(&q, &bounce, 29 * MINUTE), 29 * MINUTE);
 }
 
 static void no_warning_time_means_no_warning(void **state)
