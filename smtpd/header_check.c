@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 200 }; /* bytes of what a client has sent, in a reply */
+enum { SHOWN = 200 }; /* bytes of what a client has sent, or of its login, in a reply */
 
 bool header_check_wanted(const struct conf *c, const char *login)
 {
@@ -39,7 +39,9 @@ static void judge_authors(const struct passage *p, const char *name, const struc
 	for (int i = 0; i < l->n && buf_len(why) == 0; i++) {
 		if (may_send_as(p, l->item[i]))
 			continue;
-		buf_printf(why, "The login %s may not send as ", p->login);
+		buf_puts(why, "The login ");
+		put_shown(why, p->login);
+		buf_puts(why, " may not send as ");
 		put_shown(why, l->item[i]);
 		buf_printf(why, ", which is in %s", name);
 	}

@@ -33,4 +33,8 @@ void response_vprint(struct buf *to, enum response, va_list);
 
 void response_print(struct buf *to, enum response, ...);
 
+void response_put_given(struct buf *to, const char *reply);
+/* One that somebody else has given, perhaps of several lines: a line longer than RFC 5321 4.5.3.1.5 lets a client expect goes
+ * on in another. */
+
 #endif

@@ -131,7 +131,8 @@ void session_refuse_by(struct session *s, const char *reply, const char *to)
 	if (sscanf(reply, "%3d%*[- ]%15[0-9.] %n", &code, dsn, &begins) < 2)
 		snprintf(dsn, sizeof dsn, "%c.0.0", reply[0]);
 	const char *text = begins ? reply + begins : reply;
-	put_line(s, "%s\r\n", reply);
+	if (s->stream)
+		response_put_given(stream_out(s->stream), reply);
 	log_reject(s, code, dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
 	s->errors++;
 	if (code == 421)

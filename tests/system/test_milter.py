@@ -244,11 +244,14 @@ def test_a_sender_that_is_changed_may_keep_its_parameters(relay, one):
     _send(relay, code=451)
 
 
+WORDS = " word" * 100  # a line has 512 bytes at most: RFC 5321 4.5.3.1.5
+
 ANSWERS = {
     "reject": (packet(m.REJECT), REJECTED),
     "tempfail": (packet(m.TEMPFAIL), LATER),
     "reply": (m.reply("554 5.7.0 not %%that"), "554 5.7.0 not %that"),
     "lines": (m.reply("451-4.2.0 one\r\n451 4.2.0 two"), "451-4.2.0 one\n451 4.2.0 two"),
+    "long": (m.reply(f"554 5.7.0{WORDS}{WORDS[:-45]}"), f"554-5.7.0{WORDS} \n554 5.7.0{WORDS[:-45]}"),
 }
 
 

@@ -133,6 +133,23 @@ def logged_in(client):
     client.command("AUTH PLAIN " + base64.b64encode(b"\0anna\0secret").decode(), 235)
 
 
+def test_a_reply_has_lines_of_512_bytes_at_most_whatever_is_in_it(world):
+    relay, _ = world
+    login = "l" * 255
+    users = relay.config.auth["file"]
+    assert relay.command("passwd", "-f", users, login, stdin="secret\n").returncode == 0
+    assert relay.command("reload").returncode == 0
+    with relay.client() as client:
+        client.greet()
+        client.command("AUTH PLAIN " + base64.b64encode(b"\0" + login.encode() + b"\0secret").decode(), 235)
+        client.send(b"MAIL FROM:<>\r\nRCPT TO:<to@dest.test>\r\nDATA\r\n")
+        for code in (250, 250, 354):
+            client.expect(code)
+        client.send(b"Sender: " + b"a" * 300 + b"@b.test\r\nSubject: x\r\n\r\nx\r\n.\r\n")
+        said = client.expect(550).text
+    assert "may not send as" in said and all(len(line) <= 510 for line in said.split("\n")), said
+
+
 @pytest.mark.parametrize("send", [by_data, by_chunks])
 def test_a_login_is_the_author_it_names_or_is_refused(world, send):
     relay, sink = world
