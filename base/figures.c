@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/figures.h"
 
+#include "base/date.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,10 +10,10 @@
 
 enum { DAY_MAX = 10000000 }; /* in the year 29349 */
 
-static int32_t local_day(int64_t wall_ms)
+static int32_t local_day(int64_t date_ms)
 {
 	struct tm tm;
-	time_t at = (time_t)(wall_ms / 1000);
+	time_t at = (time_t)(date_ms / 1000);
 	if (!localtime_r(&at, &tm))
 		return 0;
 	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
@@ -20,10 +22,11 @@ static int32_t local_day(int64_t wall_ms)
 
 void figures_turn(struct figures *f, int64_t wall_ms)
 {
-	uint32_t slot = (uint32_t)(wall_ms / FIGURES_SLOT_MS);
+	int64_t date_ms = wall_ms + date_ahead_ms();
+	uint32_t slot = (uint32_t)(date_ms / FIGURES_SLOT_MS);
 	if (slot == f->slot)
 		return;
-	int32_t day = local_day(wall_ms);
+	int32_t day = local_day(date_ms);
 	if (day == f->day + 1)
 		memcpy(f->yesterday, f->today, sizeof f->today);
 	else if (day > f->day)

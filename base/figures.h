@@ -5,7 +5,7 @@
  * A clock that was put back takes along what it has counted: that is today's, whatever day today is. One that was put forward by more
  * than a day leaves yesterday without any.
  *
- * Numbers in, numbers out: no clock.
+ * Numbers in, numbers out, but for one: times are the queue's, and the date that people see is the system's (date.h).
  *
  * OWNERSHIP  Embedded. All zero: nothing was counted.
  * THREAD     Any.

@@ -2,6 +2,7 @@
 #include "qmgr/door.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/hint.h"
 #include "base/magic.h"
 #include "base/mailaddr.h"
@@ -111,7 +112,7 @@ static bool refuse_by_route(const struct qmgr *q, struct verify *ask, const stru
 
 static const char *day_text(int64_t wall_ms, char text[DAY_TEXT])
 {
-	time_t at = (time_t)(wall_ms / 1000);
+	time_t at = (time_t)((wall_ms + date_ahead_ms()) / 1000);
 	struct tm tm;
 	strftime(text, DAY_TEXT, "%Y-%m-%d", localtime_r(&at, &tm));
 	return text;

@@ -3,7 +3,7 @@
 
 #include "base/address.h"
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/magic.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -114,7 +114,7 @@ static const struct conf_source *choose_source(const struct job *job, const char
 	struct choosing c = {message_of_work(job->work)->qmgr, key};
 	if (uses->n == 0)
 		return NULL;
-	int64_t now_ms = clock_wall_ms();
+	int64_t now_ms = date_ms();
 	const struct conf_source *first = source_choose(uses, flow, now_ms, source_serves, &c);
 	return first ? first : source_choose(uses, flow, now_ms, NULL, NULL);
 }

@@ -28,14 +28,14 @@ static double lateness_of(const struct conf_use *u, const char *flow, int64_t da
 }
 
 const struct conf_source *source_choose(const struct conf_uses *uses, const char *flow,
-					int64_t wall_ms,
+					int64_t date_ms,
 					bool (*fits)(void *context, const struct conf_source *),
 					void *context)
 {
 	const struct conf_source *first = NULL;
 	double least = 0;
 	for (int i = 0; i < uses->n; i++) {
-		double is = lateness_of(&uses->of[i], flow, wall_ms / DAY_MS);
+		double is = lateness_of(&uses->of[i], flow, date_ms / DAY_MS);
 		if (first && is >= least)
 			continue;
 		if (fits && !fits(context, uses->of[i].source))

@@ -16,7 +16,7 @@
 
 #include "base/conf.h"
 
-const struct conf_source *source_choose(const struct conf_uses *, const char *flow, int64_t wall_ms,
+const struct conf_source *source_choose(const struct conf_uses *, const char *flow, int64_t date_ms,
 					bool (*fits)(void *context, const struct conf_source *),
 					void *context);
 /* Of those that fit the one whose turn it is for this flow, on the day (UTC) of that time; NULL: none fits. fits may be NULL:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/base/unit.h"
 
+#include "base/date.h"
 #include "base/figures.h"
 
 #include <stdlib.h>
@@ -42,6 +43,16 @@ static void a_day_ends_at_local_midnight(void **state)
 	assert_int_equal(f.yesterday[REFUSED], 1);
 	are(0, 0, NIGHT + 48 * HOUR);
 	assert_false(figures_any(&f));
+}
+
+static void a_day_ends_at_the_systems_midnight_whatever_the_queue_goes_by(void **state)
+{
+	(void)state;
+	date_set(-5 * HOUR);
+	figures_count(&f, MESSAGES, 3, NIGHT);
+	are(3, 0, NIGHT + 5 * HOUR - 1);
+	are(0, 3, NIGHT + 5 * HOUR);
+	date_set(0);
 }
 
 static void a_day_without_any_is_yesterday_too(void **state)
@@ -123,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_day_ends_at_local_midnight),
+		TEST(a_day_ends_at_the_systems_midnight_whatever_the_queue_goes_by),
 		TEST(a_day_without_any_is_yesterday_too),
 		TEST(a_day_may_have_23_hours_or_25),
 		TEST(a_clock_that_is_put_back_loses_nothing),

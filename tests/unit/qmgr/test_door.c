@@ -2,6 +2,7 @@
 /* What is known against a recipient before it is taken, and how it comes to be known. */
 #include "tests/unit/qmgr/world.h"
 
+#include "base/date.h"
 #include "base/hint.h"
 #include "base/verification.h"
 
@@ -121,6 +122,9 @@ static void whom_a_host_does_not_know_is_refused_until_it_does(void **state)
 	is_free("dead@x.test");
 	send_to(1, "dead@x.test", 550, "5.1.1", VERDICT_AT_RCPT);
 	is_refused("DEAD@x.test", "", "5.1.1", "User unknown there since 2023-1");
+	date_set(INT64_C(400) * 86400000);
+	is_refused("DEAD@x.test", "", "5.1.1", "User unknown there since 2024-12");
+	date_set(0);
 	assert_int_equal(said()->verdict->code, 550);
 	send_to(2, "policy@x.test", 550, "5.7.1", VERDICT_AT_RCPT);
 	send_to(3, "later@x.test", 450, "4.1.1", VERDICT_AT_RCPT);

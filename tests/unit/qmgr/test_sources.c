@@ -3,6 +3,7 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "base/address.h"
+#include "base/date.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/admission.h"
@@ -122,6 +123,27 @@ static void without_sources_keys_are_what_they_were(void **state)
 	assert_null(q->db.sites->source);
 	assert_string_equal(q->db.hosts->key, "198.51.100.1:25/opportunistic/192.0.2.9");
 	assert_null(q->db.sources);
+}
+
+static bool has_turn(const char *source, const char *flow, int64_t at_ms)
+{
+	const struct conf_uses *u = &q->sched.conf->transport[0].uses;
+	return strcmp(source_choose(u, flow, at_ms, NULL, NULL)->title, source) == 0;
+}
+
+static void whose_turn_it_is_goes_by_the_systems_date(void **state)
+{
+	const int64_t day_ms = 86400000, now_ms = clock_wall_ms();
+	char flow[20] = "";
+	(void)state;
+	begin(BOTH);
+	for (int i = 0;
+	     !*flow || !has_turn("a", flow, now_ms) || !has_turn("b", flow, now_ms + day_ms); i++)
+		snprintf(flow, sizeof flow, "flow-%d", i);
+	date_set(day_ms);
+	send_of(1, flow);
+	date_set(0);
+	assert_string_equal(from(open_at(0)), "b");
 }
 
 static void sites_hosts_and_connections_are_of_a_source(void **state)
@@ -898,6 +920,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_sources_keys_are_what_they_were),
+		TEST(whose_turn_it_is_goes_by_the_systems_date),
 		TEST(sites_hosts_and_connections_are_of_a_source),
 		TEST(what_waits_moves_when_its_source_is_turned_away),
 		TEST(after_its_time_one_message_asks),
