@@ -132,6 +132,12 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 	return due_ms;
 }
 
+bool retry_lapsed(const struct retry_terms *t, const struct envelope *e, int64_t before_ms)
+{
+	int64_t end_ms = queue_end_ms(t, e);
+	return end_ms > envelope_began_ms(e) && end_ms <= before_ms;
+}
+
 bool retry_expired(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
 	return now_ms >= queue_end_ms(t, e);

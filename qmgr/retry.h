@@ -39,6 +39,9 @@ int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_
 bool retry_lacks_names(const struct envelope *);
 /* Nobody but the DNS, for now, keeps what is left of it from its hosts. */
 
+bool retry_lapsed(const struct retry_terms *, const struct envelope *, int64_t before_ms);
+/* Its time in the queue, where it has any, was over by then. */
+
 bool retry_expired(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 bool retry_warning_due(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 

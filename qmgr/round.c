@@ -376,6 +376,16 @@ static void send_report(struct qmgr *q, struct message *m, const char *to)
 	owe_again(q, m, wait_ms);
 }
 
+/* Its time was over before the relay was started, and its one more attempt came to no host: a machine that boots after long, or by a
+ * wrong clock, may have no network yet, and no name server. It waits for these, though not for long. */
+static bool is_spared(const struct message *m, const struct retry_terms *terms)
+{
+	const struct qmgr *q = m->qmgr;
+	return (retry_lacks_names(m->work.envelope) || message_waits_for_site(m)) &&
+	       retry_lapsed(terms, m->work.envelope, q->began_ms) &&
+	       scheduler_now_ms(&q->sched) < q->spares_until_ms;
+}
+
 /* The operator's order comes first: on hold a message is kept however old it is, and its next round judges what is to be
  * tried anew. */
 static void judge_age(struct message *m, const struct retry_terms *terms, int64_t now_ms)
@@ -389,6 +399,8 @@ static void judge_age(struct message *m, const struct retry_terms *terms, int64_
 		give_up_rest(m, "5.4.7", "not delivered by the time that its sender has set");
 	else if (end == RETRY_LIFETIME)
 		give_up_rest(m, "5.4.7", "the lifetime of its flow has passed");
+	else if (expired && is_spared(m, terms))
+		return;
 	else if (expired)
 		give_up_rest(m, "4.4.7", "delivery time expired");
 	else if (retry_warning_due(terms, e, now_ms))

@@ -78,6 +78,18 @@ def test_a_boot_with_a_clock_that_is_years_ahead_tries_all_mail_before_any_is_re
     assert not late.events("bounced") and not late.events("queued", **{"from": ""})
 
 
+def test_what_lapsed_before_a_boot_waits_for_its_host_to_be_reached(lab, late):
+    """As where the network comes up after the relay."""
+    late.stop()
+    lab.late.close()
+    late.environment |= {"SLUICE_JUMP": str(3650 * DAY), "SLUICE_BOOT": "another"}
+    late.start()
+    late.wait_event("host", state="out")
+    late.wait_event("deferred", reply=re.compile("Connection refused"))
+    assert not late.events("bounced") and not late.events("queued", **{"from": ""})
+    lab.sink(port=lab.late.port).wait_messages()
+
+
 def _apart(lab, days, *rules, extra=""):
     """Return a relay whose queue goes on by a clock that is so many days ahead of the system's, which was set; and its next hop."""
     sink = lab.sink(*rules)

@@ -196,6 +196,79 @@ static void a_message_too_old_is_returned(void **state)
 	is_released(1);
 }
 
+/* As a machine that boots with a clock that is years ahead, or after as long without power, has all its mail. */
+static void lapsed_before_the_start(uint64_t id)
+{
+	struct envelope *e = mail(id, "sender@here.test", "x@a.test");
+	e->arrived_ms -= INT64_C(1000) * 86400000;
+	arrive(e);
+}
+
+static void fails_to_resolve(const char *domain)
+{
+	struct resolve *r = take_question(domain);
+	r->failure = verdict_new(VERDICT_DEFERRED, 451, "4.4.3", NULL, "no answer");
+	r->note.type = RESOLVE_ANSWER;
+	post(&r->note);
+	settle();
+}
+
+static void what_lapsed_before_the_start_waits_for_name_servers_that_are_not_there_yet(void **state)
+{
+	(void)state;
+	begin("");
+	lapsed_before_the_start(1);
+	fails_to_resolve("a.test");
+	arrive(is_kept(1));
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
+static void and_for_hosts_that_cannot_be_reached(void **state)
+{
+	(void)state;
+	begin("transport smtp { site_patience = 1s }");
+	lapsed_before_the_start(1);
+	answer("a.test", one_host);
+	for (int i = 0; i < 100 && told.n == 0; i++) {
+		while (opened.n > 0)
+			lose(open_at(0), "no route to host");
+		pass_time(100);
+	}
+	struct envelope *e = is_kept(1);
+	envelope_free(&e);
+}
+
+static void though_not_for_longer_than_an_hour(void **state)
+{
+	(void)state;
+	begin("");
+	pass_time(3600000);
+	lapsed_before_the_start(1);
+	fails_to_resolve("a.test");
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
+static void what_ends_while_the_relay_runs_waits_for_no_name_server(void **state)
+{
+	(void)state;
+	begin("queue { maximal_queue_lifetime = 1h }");
+	pass_time(600000);
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->arrived_ms -= 3600000;
+	arrive(e);
+	fails_to_resolve("a.test");
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
 static void a_delay_is_told_once(void **state)
 {
 	(void)state;
@@ -408,6 +481,10 @@ int main(void)
 		TEST(of_mail_without_a_sender_the_postmaster_hears_what_failed),
 		TEST(who_wants_no_report_gets_none),
 		TEST(a_message_too_old_is_returned),
+		TEST(what_lapsed_before_the_start_waits_for_name_servers_that_are_not_there_yet),
+		TEST(and_for_hosts_that_cannot_be_reached),
+		TEST(though_not_for_longer_than_an_hour),
+		TEST(what_ends_while_the_relay_runs_waits_for_no_name_server),
 		TEST(a_delay_is_told_once),
 		TEST(a_delay_says_the_end_that_comes_first),
 		TEST(who_asked_to_be_told_by_a_time_is_whatever_else_is_wanted),
