@@ -495,10 +495,15 @@ static void a_source_has_addresses_that_no_other_has(void **state)
 	      "is not the name of a host");
 }
 
+/* So many that a look along all the others for each would not end in this test's time. With a sanitizer each section that
+ * libconfuse adds costs a copy of all. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { MANY_SOURCES = 3000 };
+#else
 enum { MANY_SOURCES = 100000 };
+#endif
 
-/* So many that a look along all the others for each would not end in this test's time. */
-static void a_hundred_thousand_sources_are_read(void **state)
+static void so_many_sources_are_read(void **state)
 {
 	(void)state;
 	struct buf text = {0};
@@ -507,11 +512,11 @@ static void a_hundred_thousand_sources_are_read(void **state)
 			   i & 0xffff);
 	struct conf *c = good(buf_cstr(&text));
 	assert_ptr_equal(conf_source_find(c, "s0"), c->source);
-	assert_ptr_equal(conf_source_find(c, "s77777"), c->source + 77777);
-	assert_null(conf_source_find(c, "s100000"));
+	assert_ptr_equal(conf_source_find(c, "s2777"), c->source + 2777);
+	assert_null(conf_source_find(c, "s-1"));
 	conf_unref(c);
-	buf_printf(&text, "source last { address = { \"2001:db8:0::0:3039\" } }\n");
-	wrong(buf_cstr(&text), MANY_SOURCES + 1, "is an address of source \"s12345\" already");
+	buf_printf(&text, "source last { address = { \"2001:db8:0::0:4d2\" } }\n");
+	wrong(buf_cstr(&text), MANY_SOURCES + 1, "is an address of source \"s1234\" already");
 	buf_fini(&text);
 }
 
@@ -932,7 +937,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_ours_are_checked),
 		cmocka_unit_test(what_nobody_can_listen_at_twice_is_said),
 		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
-		cmocka_unit_test(a_hundred_thousand_sources_are_read),
+		cmocka_unit_test(so_many_sources_are_read),
 		cmocka_unit_test(more_name_servers_than_are_asked_are_a_fault),
 		cmocka_unit_test(the_name_of_a_transport_has_no_spaces),
 		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
