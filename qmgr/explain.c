@@ -38,6 +38,16 @@ static void add_login(struct explain_row *row, const struct site *s)
 	}
 }
 
+/* Where one of them is not, the answer of that one lets the mail go. */
+static char *name_suspended(const struct site *s)
+{
+	const struct suspended *n = NULL;
+	for (int i = 0; i < s->nhost; i++)
+		if (!(n = suspend_of_site_host(s->db, &s->hosts[i])))
+			return NULL;
+	return n ? mem_strdup(n->name) : NULL;
+}
+
 static struct explain_row *add_site(struct explain_question *x, const struct site *s)
 {
 	struct explain_row *row = add_row(x, CONSTRAINT_IDLE, 0);
@@ -54,6 +64,7 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->pace = site_pace_rate(s);
 	row->paced_ms = s->pacing->since_ms;
 	add_login(row, s);
+	row->resume = name_suspended(s);
 	row->last = verdict_ref(s->pacing->why && row->pace > 0 ? s->pacing->why : s->last_failure);
 	return row;
 }

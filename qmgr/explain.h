@@ -28,11 +28,12 @@ struct explain_row {
 	char *source;		/* likewise: where its connections come from */
 	char *login_hop; /* the next hop, as in credentials, whose host refuses our login; or NULL */
 	bool login_of_sender; /* that login is for some senders only */
-	int64_t recipients;   /* of the message; of a site: entries that wait */
-	int64_t sending;      /* more of them, on connections */
-	int64_t parked;	      /* messages in the queue that wait for the site to live again */
-	int64_t until_ms;     /* wall clock: when it is looked at next; 0: when something ends */
-	int64_t limit;	      /* what the constraint allows; 0: it is no number */
+	char *resume; /* the operator has suspended all its hosts, one by this name; or NULL */
+	int64_t recipients; /* of the message; of a site: entries that wait */
+	int64_t sending;    /* more of them, on connections */
+	int64_t parked;	    /* messages in the queue that wait for the site to live again */
+	int64_t until_ms;   /* wall clock: when it is looked at next; 0: when something ends */
+	int64_t limit;	    /* what the constraint allows; 0: it is no number */
 	double pace;	  /* of the site: deliveries a second that its hosts let through; 0: any */
 	int64_t paced_ms; /* wall clock: since when; 0 */
 	int window, connections, connecting, busy; /* of the site */

@@ -39,6 +39,7 @@ void explain_question_free(struct explain_question **xp)
 		free(x->row[i].provider);
 		free(x->row[i].source);
 		free(x->row[i].login_hop);
+		free(x->row[i].resume);
 		verdict_unref(x->row[i].last);
 	}
 	free(x->row);

@@ -84,10 +84,21 @@ static void put_login_relief(struct buf *to, const struct explain_row *row)
 	buf_puts(to, "'");
 }
 
+/* Hosts that are suspended are not tried, and no flush goes to them. */
+static void put_resume(struct buf *to, const struct explain_row *row)
+{
+	buf_puts(to, "sluice dest resume '");
+	utf8_put(to, row->resume);
+	buf_puts(to, "', or the time that was said");
+}
+
 static char *relief_of(const struct explain_row *row, const char *usual)
 {
 	struct buf text = {0};
-	if (row && row->login_hop && constraint_row(row->constraint)->cites)
+	bool of_hosts = row && constraint_row(row->constraint)->cites;
+	if (of_hosts && row->resume)
+		put_resume(&text, row);
+	else if (of_hosts && row->login_hop)
 		put_login_relief(&text, row);
 	else
 		buf_puts(&text, usual);
@@ -290,6 +301,10 @@ static struct spooled parked_of(const struct spool_row *row,
 	if (!site)
 		return (struct spooled){"deferred", "deferred until its destination answers again",
 					NULL, RELIEF_HOSTS, due_ms};
+	if (constraint_row(site->constraint)->cites && site->resume)
+		return (struct spooled){
+			"suspended", "deferred, for all hosts of %s are suspended by the operator",
+			site->site, RELIEF_HOSTS, due_ms};
 	if (constraint_row(site->constraint)->cites)
 		return (struct spooled){"deferred", "deferred until %s answers again", site->site,
 					RELIEF_HOSTS, due_ms};

@@ -164,12 +164,17 @@ bool suspend_covers_host(const struct destdb *db, const struct host *h)
 	return false;
 }
 
-bool suspend_covers_site_host(const struct destdb *db, const struct site_host *it)
+const struct suspended *suspend_of_site_host(const struct destdb *db, const struct site_host *it)
 {
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
 		if (suspend_means_hosts(n) && suspend_site_host_is(it, n->name))
-			return true;
-	return false;
+			return n;
+	return NULL;
+}
+
+bool suspend_covers_site_host(const struct destdb *db, const struct site_host *it)
+{
+	return suspend_of_site_host(db, it);
 }
 
 const char *suspend_end_text(int64_t until_ms, char text[INTERNET_TIME_TEXT])

@@ -69,6 +69,9 @@ bool suspend_covers_site_host(const struct destdb *, const struct site_host *);
 bool suspend_covers_host(const struct destdb *, const struct host *);
 /* For what is new to the scheduler. */
 
+const struct suspended *suspend_of_site_host(const struct destdb *, const struct site_host *);
+/* By which name it is suspended; NULL: it is not. */
+
 bool suspend_covers_flow(const struct destdb *, const char *flow);
 int64_t suspend_flow_until_ms(const struct destdb *, const char *flow);
 

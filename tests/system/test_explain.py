@@ -190,6 +190,22 @@ def test_mail_for_a_suspended_destination_names_that_and_is_resumed(lab):
     sink.wait_messages(1)
 
 
+def test_mail_whose_only_host_is_suspended_is_let_go_by_resume_alone(lab):
+    """Both answers promised that the host is tried from time to time, and that a flush helps."""
+    sink = lab.sink()
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))
+    site, lets_go = f"[127.0.0.1]:{sink.port}", "What lets it go: sluice dest resume '127.0.0.1', or the time that was said\n"
+    relay.command("dest", "suspend", "127.0.0.1")
+    one = send(relay)
+    relay.wait_event("deferred", id=one)
+    assert wait_for(relay, one, "suspended")[0]["waits_for"] == site
+    said = relay.command("explain", one).stdout
+    assert f"deferred, for all hosts of {site} are suspended by the operator. It is looked at again " in said and lets_go in said
+    assert lets_go in relay.command("explain", site).stdout
+    assert "resumed" in relay.command("dest", "resume", "127.0.0.1").stdout
+    sink.wait_messages(1)
+
+
 def test_mail_for_a_suspended_domain_names_that_and_is_resumed(lab):
     sink = lab.sink()
     relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
+#include "qmgr/dest/suspend.h"
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
@@ -268,6 +269,23 @@ static void a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it(void **
 	assert_int_equal(x->row[0].parked, 1);
 }
 
+static void a_site_whose_hosts_are_all_suspended_says_by_which_name(void **state)
+{
+	(void)state;
+	begin("");
+	suspend_begin(&q->db, "192.0.2.1", SUSPEND_ANY, 0);
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2");
+	binds(1, CONSTRAINT_CONNECTING);
+	assert_null(x->row[0].resume);
+	suspend_begin(&q->db, "mx2.test", SUSPEND_HOST, 0);
+	qmgr_thread_settle(q);
+	while (opened.n > 0)
+		close_orderly(open_at(0));
+	binds(1, CONSTRAINT_OUT);
+	assert_string_equal(x->row[0].resume, "mx2.test");
+}
+
 static void a_message_has_its_share_of_connections(void **state)
 {
 	(void)state;
@@ -431,6 +449,7 @@ int main(void)
 		TEST(a_host_with_all_that_it_was_seen_to_take_is_asked_for_more_later),
 		TEST(with_its_host_out_a_message_may_still_go_by_what_is_being_opened),
 		TEST(a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it),
+		TEST(a_site_whose_hosts_are_all_suspended_says_by_which_name),
 		TEST(a_message_has_its_share_of_connections),
 		TEST(recipients_without_room_in_memory_are_unread),
 		TEST(what_slipped_past_is_counted),
