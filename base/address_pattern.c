@@ -4,7 +4,6 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/name_key.h"
-#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -74,34 +73,24 @@ static bool pattern_fits_address(const char *pattern, const char *address)
 	return fits_glob(pattern, address);
 }
 
-/* The part behind the last at sign, or all where there is none, in the form of look-ups. */
-static char *fold_domain(const char *text)
+/* A star between quotes may stand for what needs them. */
+static char *fold_pattern(const char *pattern)
 {
-	char domain[NAME_KEY_DOMAIN];
-	const char *at = strrchr(text, '@');
-	int local = at ? (int)(at + 1 - text) : 0;
-	return name_key_domain(text + local, domain) ? mem_printf("%.*s%s", local, text, domain)
-						     : mem_strdup(text);
+	const char *at = strrchr(pattern, '@');
+	if (!at || !strchr(pattern, '"') || !strchr(pattern, '*'))
+		return name_key(pattern);
+	char *domain = name_key(at + 1);
+	char *folded = mem_printf("%.*s%s", (int)(at + 1 - pattern), pattern, domain);
+	free(domain);
+	return folded;
 }
 
-static bool ends_with_dot(const char *text)
+static bool judge_by_key(bool (*judgement)(const char *pattern, const char *of),
+			 const char *pattern, const char *of)
 {
-	size_t len = strlen(text);
-	return len > 1 && text[len - 1] == '.';
-}
-
-/* ASCII without a final dot is compared as it is. */
-static bool is_folded(const char *text)
-{
-	return utf8_is_ascii(text) && !ends_with_dot(text);
-}
-
-static bool judge_in_ascii(bool (*judgement)(const char *pattern, const char *of),
-			   const char *pattern, const char *of)
-{
-	if (is_folded(pattern) && is_folded(of))
+	if (name_key_plain(pattern) && name_key_plain(of))
 		return judgement(pattern, of);
-	char *folded_pattern = fold_domain(pattern), *folded = fold_domain(of);
+	char *folded_pattern = fold_pattern(pattern), *folded = name_key(of);
 	bool good = judgement(folded_pattern, folded);
 	free(folded_pattern);
 	free(folded);
@@ -110,12 +99,12 @@ static bool judge_in_ascii(bool (*judgement)(const char *pattern, const char *of
 
 bool address_pattern_fits_domain(const char *pattern, const char *domain)
 {
-	return judge_in_ascii(fits_domain, pattern, domain);
+	return judge_by_key(fits_domain, pattern, domain);
 }
 
 bool address_pattern_fits(const char *pattern, const char *address)
 {
-	return judge_in_ascii(pattern_fits_address, pattern, address);
+	return judge_by_key(pattern_fits_address, pattern, address);
 }
 
 const char *address_pattern_domain(const char *pattern)

@@ -8,7 +8,8 @@
  *	<anna@shop.example>	as answers and logs have it: address_pattern_copy() takes off the brackets
  *
  * Of a domain the same without a local part: shop.example, shop.*, .example.com; an at sign in front
- * means nothing. Upper and lower case are the same, and so are all spellings of a domain (name_key.h).
+ * means nothing. Upper and lower case are the same, and so are all spellings of a domain, of an address literal,
+ * and of a local part that needs no quotes (name_key.h).
  *
  * THREAD     Any. Pure.
  * ERRORS     None: any text is a pattern.

@@ -85,6 +85,31 @@ static void a_domain_is_one_however_it_is_written(void **state)
 	assert_true(address_pattern_fits("\u00fc@B.test", "\u00fc@b.test"));
 }
 
+static void an_address_is_one_however_it_is_written(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *pattern, *address;
+		bool fits;
+	} row[] = {
+		{"\"a.b\"@shop.example", "a.b@shop.example", true},
+		{"\"Anna\"@SHOP.example.", "anna@shop.example", true},
+		{"\"a b\"@shop.example", "\"A b\"@shop.example", true},
+		{"\"a b\"@shop.example", "ab@shop.example", false},
+		{"\"a*\"@*", "\"a x\"@shop.example", true},
+		{"\"a*\"@B\u00fccher.test.", "\"a x\"@xn--bcher-kva.test", true},
+		{"a@[IPv6:2001:DB8:0::1]", "a@[ipv6:2001:db8::1]", true},
+		{"a@[ipv6:2001:db8::1]", "a@[IPv6:2001:db8:0:0::1]", true},
+		{"*@[IPv6:2001:db8:0::1]", "a@[ipv6:2001:db8::1]", true},
+		{"@[IPv6:2001:db8:0::1]", "a@[ipv6:2001:db8::2]", false},
+		{"*@[IPv6:2001:*]", "a@[ipv6:2001:db8::1]", true},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+		if (address_pattern_fits(row[i].pattern, row[i].address) != row[i].fits)
+			fail_msg("%s and %s", row[i].pattern, row[i].address);
+	assert_true(address_pattern_fits_domain("[IPv6:2001:DB8:0::1]", "[ipv6:2001:db8::1]"));
+}
+
 static void brackets_are_no_part_of_an_address(void **state)
 {
 	(void)state;
@@ -123,6 +148,7 @@ int main(void)
 		cmocka_unit_test(an_address_fits_what_is_typed),
 		cmocka_unit_test(a_domain_fits_without_its_local_part),
 		cmocka_unit_test(a_domain_is_one_however_it_is_written),
+		cmocka_unit_test(an_address_is_one_however_it_is_written),
 		cmocka_unit_test(brackets_are_no_part_of_an_address),
 		cmocka_unit_test(some_patterns_need_the_domain_only),
 	};
