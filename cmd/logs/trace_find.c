@@ -2,6 +2,7 @@
 #include "cmd/logs/trace_find.h"
 
 #include "base/mem.h"
+#include "base/name_key.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -71,36 +72,31 @@ static bool number_of(const struct log_line *l, const char *key, uint64_t *numbe
 }
 
 /* As it is, in angles as Message-IDs are, or behind the type of an ORCPT. */
-static bool is_value(struct trace_find *t, const struct log_field *f, size_t len)
+static bool is_value(struct trace_find *t, const struct log_field *f)
 {
-	const char *text = f->text;
-	size_t n = f->len;
-	if (f->quoting != LOG_PLAIN) {
-		buf_clear(&t->value);
-		log_field_put(f, &t->value);
-		text = buf_cstr(&t->value);
-		n = buf_len(&t->value);
-	}
-	if (n == len + 2 && text[0] == '<' && text[n - 1] == '>')
+	buf_clear(&t->value);
+	log_field_put(f, &t->value);
+	char *text = buf_cstr(&t->value);
+	size_t n = buf_len(&t->value);
+	if (n > 2 && text[0] == '<' && text[n - 1] == '>') {
+		text[n - 1] = '\0';
 		text++;
-	else if (n > len && text[n - len - 1] == ';')
-		text += n - len;
-	else if (n != len)
-		return false;
-	return strncasecmp(text, t->wanted, len) == 0;
+	}
+	const char *address = strchr(text, ';');
+	return name_key_fits(t->key, text) || (address && name_key_fits(t->key, address + 1));
 }
 
 static bool is_wanted(struct trace_find *t, const struct log_line *l)
 {
 	static const char *const keys[] = {"from", "to", "orig_to", "message_id", "user", "login"};
-	size_t len = t->wanted ? strlen(t->wanted) : SIZE_MAX;
-	for (int i = 0; i < l->n; i++) {
+	size_t least = t->plain ? strlen(t->key) : 0;
+	for (int i = 0; t->key && i < l->n; i++) {
 		const struct log_field *f = &l->field[i];
-		if (f->len < len)
+		if (f->len < least)
 			continue;
 		for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
 			if (strlen(keys[k]) == f->key_len &&
-			    memcmp(keys[k], f->key, f->key_len) == 0 && is_value(t, f, len))
+			    memcmp(keys[k], f->key, f->key_len) == 0 && is_value(t, f))
 				return true;
 	}
 	return false;
@@ -121,11 +117,13 @@ static void take_first(void *context, const struct log_line *l, const char *text
 		m->session = session;
 }
 
-/* Such characters are the same in each form of the log. */
-static bool is_plain(const char *wanted)
+/* Such characters are the same in each form of the log, and a domain of them has no other spelling there. */
+static bool is_plain(const char *key)
 {
-	for (; *wanted; wanted++)
-		if (!isalnum((unsigned char)*wanted) && !strchr("@._+=-", *wanted))
+	if (strstr(key, "xn--"))
+		return false;
+	for (; *key; key++)
+		if (!isalnum((unsigned char)*key) && !strchr("@._+=-", *key))
 			return false;
 	return true;
 }
@@ -134,13 +132,13 @@ static bool is_plain(const char *wanted)
 static bool may_be_wanted(void *context, const char *text, size_t len)
 {
 	const struct trace_find *t = context;
-	const char *at = strchr(t->wanted, '@'), *end = text + len;
+	const char *at = strchr(t->key, '@'), *end = text + len;
 	if (!at || !t->plain)
 		return true;
-	ptrdiff_t before = at - t->wanted, behind = (ptrdiff_t)strlen(at);
+	ptrdiff_t before = at - t->key, behind = (ptrdiff_t)strlen(at);
 	for (const char *p = text; (p = memchr(p, '@', (size_t)(end - p))); p++)
 		if (p - text >= before && end - p >= behind &&
-		    strncasecmp(p - before, t->wanted, (size_t)(before + behind)) == 0)
+		    strncasecmp(p - before, t->key, (size_t)(before + behind)) == 0)
 			return true;
 	return false;
 }
@@ -252,8 +250,10 @@ static void drop_told(struct trace_find *t)
 bool trace_find_run(struct trace_find *t, struct log_files *files)
 {
 	bool good = true;
-	t->plain = t->wanted && is_plain(t->wanted);
-	if (t->wanted)
+	free(t->key);
+	t->key = t->wanted ? name_key(t->wanted) : NULL;
+	t->plain = t->key && is_plain(t->key);
+	if (t->key)
 		good = log_pass(files, t->span, may_be_wanted, take_first, t);
 	keep_latest(t);
 	add_sessions(t);
@@ -286,5 +286,6 @@ void trace_find_fini(struct trace_find *t)
 {
 	trace_find_clear(t);
 	free(t->loose.of);
+	free(t->key);
 	buf_fini(&t->value);
 }

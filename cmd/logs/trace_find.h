@@ -49,7 +49,8 @@ struct trace_find {
 	int dropped;		  /* messages beyond most */
 	struct buf value;
 	bool learnt; /* in this pass */
-	bool plain;  /* wanted is written as it is in each form of the log */
+	char *key;   /* of wanted: name_key.h; or NULL */
+	bool plain;  /* that is written so in each form of the log */
 };
 
 void trace_find_add(struct trace_find *, uint64_t id); /* a message that is wanted */

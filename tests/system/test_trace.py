@@ -98,6 +98,23 @@ def test_an_address_tells_all_of_somebodys_mail(lab, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_an_address_is_found_in_each_of_its_spellings(lab, form):
+    """What had left the queue was neither in the log nor in the queue, but under the name that the client had used."""
+    relay = _relay(lab, form)
+    spellings = {
+        "ann@xn--bcher-kva.test": ["ann@b\u00fccher.test", "Ann@B\u00dcCHER.test.", '"ann"@xn--Bcher-kva.test'],
+        '"b.c"@to.test': ["b.c@to.test.", '"B.C"@to.test', "<b.c@to.test>"],
+        "d@[IPv6:2001:DB8:0::1]": ["d@[IPv6:2001:db8::1]", "d@[ipv6:2001:0db8:0::1]"],
+    }
+    ids = [_send(relay, "ann@writer.test", [address], f"<{number}@writer.test>") for number, address in enumerate(spellings)]
+    for identity, (address, others) in zip(ids, spellings.items()):
+        wait_until(lambda identity=identity: "now: not in the queue" in relay.command("trace", identity).stdout, what="the end of it")
+        for spelling in [address, *others]:
+            assert _stories(relay.command("trace", spelling)).keys() == {identity}, spelling
+    assert relay.command("trace", "nn@b\u00fccher.test").returncode == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_an_id_or_a_message_id_tells_one_message_and_where_it_is(lab, form):
     relay = _relay(lab, form, *RULES)
     first, later, _ = _traffic(relay)
