@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/queue_args.h"
 
+#include "base/ident.h"
+#include "base/keyed_hash.h"
 #include "cmd/options.h"
 
 #include <stddef.h>
@@ -176,6 +178,35 @@ static bool parse_options(struct queue_args *a, int argc, char **argv, struct bu
 	return ok;
 }
 
+struct named {
+	uint64_t id;
+	UT_hash_handle hh;
+};
+
+/* A list of ids that was made of a log has one for each line of a message. */
+static void drop_repeated(struct queue_args *a)
+{
+	struct named *all = NULL, *one, *tmp, *named = mem_alloc((size_t)a->nid * sizeof *named);
+	int n = 0;
+	for (int i = 0; i < a->nid; i++) {
+		uint64_t id;
+		bool good = ident_parse(a->id[i], &id);
+		one = NULL;
+		if (good)
+			HASH_FIND(hh, all, &id, sizeof id, one);
+		if (one)
+			continue;
+		named[n].id = id;
+		if (good)
+			HASH_ADD(hh, all, id, sizeof id, &named[n]);
+		a->id[n++] = a->id[i];
+	}
+	a->nid = n;
+	HASH_ITER(hh, all, one, tmp)
+	HASH_DEL(all, one);
+	free(named);
+}
+
 bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *error)
 {
 	int verb = find_verb(argc, argv);
@@ -188,6 +219,8 @@ bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *e
 	a->nid = ok ? argc - optind - 1 : 0;
 	a->id = argv + optind + 1;
 	ok = ok && check_args(a, error);
+	if (ok && a->nid > 1)
+		drop_repeated(a);
 	if (!a->envelope && !a->header && !a->body)
 		a->envelope = a->header = a->body = true;
 	return ok;

@@ -1,7 +1,7 @@
 /* queue_args.h - the arguments of `sluice queue`: what to do, and with which messages.
  *
  * The client reads them to refuse what is wrong before it asks; the relay reads the same words
- * again.
+ * again. A message that is named twice is named once.
  *
  * OWNERSHIP  Results point into argv, which is put in another order; the filter has arrays.
  * THREAD     Main: getopt keeps its place in globals.

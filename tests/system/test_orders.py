@@ -56,10 +56,11 @@ def test_orders_say_what_was_and_why(relay):
     assert ids[1] not in done.stderr
     done = relay.command("queue", "hold", "--all")
     assert (done.returncode, done.stdout) == (DONE, "2 messages held\n3 held already\n")
-    done = relay.command("queue", "release", ids[4], ids[4])
-    assert done.returncode == REFUSED and f"{ids[4]}: not held" in done.stderr
-    assert done.stdout == "1 message released\n1 not held\n"
+    assert relay.command("queue", "release", ids[4]).stdout == "1 message released\n"
     wait_until(lambda: listed(relay, "--queue", "deferred"), what="it to be tried")
+    done = relay.command("queue", "release", ids[4])
+    assert done.returncode == REFUSED and f"{ids[4]}: not held" in done.stderr
+    assert done.stdout == "0 messages released\n1 not held\n"
     done = relay.command("queue", "flush", "--all")
     assert done.stdout == "1 message flushed\n4 on hold, which release ends\n"
     relay.sink.behaviour.rules.clear()
@@ -145,6 +146,9 @@ def test_patterns_sites_and_ids_from_standard_input_choose(relay):
     done = relay.command("queue", "hold", "-", stdin=f"{ids[1]} deferred\n\n{ids[2]}\n-- 2 messages\n")
     assert done.stdout == "2 messages held\n" and chosen("--queue", "hold") == [1, 2]
     assert chosen("--site", site, "--queue", "hold") == [1, 2]
+    done = relay.command("queue", "flush", "-", stdin=f"{ids[0]} sent\n{ids[0].lower()} sent\n{ids[3]}\n{ids[0]}\n")
+    assert done.stdout == "2 messages flushed\n"
+    assert sorted(chosen(ids[2], ids[1], ids[2])) == [1, 2]
     done = relay.command("queue", "delete", "-", stdin="")
     assert done.returncode == REFUSED and "no ids" in done.stderr
     lines = relay.command("queue", "list", "--from", "anna@*").stdout
