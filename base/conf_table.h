@@ -286,7 +286,7 @@
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
 	P(flag, convert_8bit, "true", 0, 0, RELOAD, "",                                            \
-	  "8-bit content for a host that does not offer 8BITMIME is converted, part by part, to quoted-printable or base64, unless that would break a signature in its header. Otherwise it is sent unchanged.") \
+	  "8-bit content for a host that does not offer 8BITMIME is converted, part by part, to quoted-printable or base64, if its header has MIME-Version, and no signature that this would break. Otherwise it is sent unchanged.") \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO with 5xx, is passed over. If all hosts do so: defer: the mail waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
