@@ -172,7 +172,8 @@ struct delivery {
 	struct verdict
 		*refusal; /* returned: the host said this to it, and closed; a reference, or NULL */
 	bool hung_up; /* in doubt: the host closed or reset the connection, and was not silent */
-	bool wasted;  /* content was uploaded ahead and reached nobody, or nobody knows */
+	bool wants_tls; /* the host refuses mail without TLS, which had failed: it is to be tried anew */
+	bool wasted; /* content was uploaded ahead and reached nobody, or nobody knows */
 	enum connection_mode
 		mode;		/* what the host was found out to want; CONNECTION_FULL: nothing */
 	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */

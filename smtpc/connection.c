@@ -115,6 +115,7 @@ static void begin_connection(struct connection *c)
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),
+		.spared_tls = c->plain,
 		.mode = c->open->mode,
 		.requiretls =
 			tls_policy_has_requiretls(c->tls) && !address_is_unix(&c->open->address),

@@ -77,6 +77,7 @@ struct engine_setup {
 	const char *peer;     /* "name[address]:port", for verdicts */
 	const struct conf_transport *transport;
 	enum transport_tls tls;
+	bool spared_tls;	   /* it is wished for, and left out, since it has failed */
 	enum connection_mode mode; /* not more than this, whatever the host announces */
 	bool requiretls;	   /* it must hand mail on as RFC 8689 has it; not where local */
 	bool local;		   /* nobody is on the way to the host: as good as TLS */
@@ -114,6 +115,7 @@ struct engine {
 	bool helo;	/* EHLO was refused */
 	bool quit;	/* QUIT when there is nothing left to do */
 	bool try_plain; /* closed, because TLS failed that was only wished for */
+	bool wants_tls; /* the host has refused mail for that spared_tls */
 	bool owes_rset; /* before the next MAIL */
 	bool owes_dot;	/* 354, but there is nobody to send to */
 	bool login_refused; /* closed, because AUTH was answered with 5xx, or is not possible */

@@ -26,7 +26,7 @@ void engine_message_refused(struct engine *e, const struct expected *x)
 		transaction_doubt_all(x->transaction);
 		return;
 	}
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e));
 	engine_heed_number(e, x->transaction);
 	transaction_conclude(x->transaction, v);
 	verdict_unref(v);
@@ -75,7 +75,7 @@ bool engine_only_rset_refused(const struct engine *e)
 static void refused_early(struct engine *e, struct transaction *t)
 {
 	uint32_t i;
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e));
 	if (transaction_owed(t, &i))
 		transaction_answer(t, i, v);
 	verdict_unref(v);

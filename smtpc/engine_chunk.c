@@ -105,7 +105,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	} else {
 		assert(!t->answer);
 		t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
-								    : engine_refusal_class(code));
+								    : engine_refusal_class(e));
 		if (!engine_positive(code))
 			chunk_refused(e, x);
 		if (next && next->kind == EXPECTED_RSET && code != 421)

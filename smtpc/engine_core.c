@@ -66,6 +66,7 @@ void engine_finish(struct engine *e, struct transaction *t)
 {
 	struct delivery *d = transaction_end(&t);
 	e->answered += !d->returned;
+	d->wants_tls = e->wants_tls;
 	engine_put_done(e, d);
 }
 

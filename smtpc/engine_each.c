@@ -18,8 +18,8 @@ static void take_answer(struct engine *e, const struct expected *x, uint32_t i)
 	struct transaction *t = x->transaction;
 	int code = e->reply.code;
 	verdict_unref(t->answer);
-	t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
-							    : engine_refusal_class(code));
+	t->answer =
+		engine_verdict(e, engine_positive(code) ? VERDICT_SENT : engine_refusal_class(e));
 	t->unclear |= !engine_positive(code);
 	if (engine_positive(code) || engine_believes(e, x)) {
 		transaction_answer(t, i, t->answer);

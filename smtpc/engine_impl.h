@@ -90,6 +90,10 @@ bool engine_misplaced(const struct engine *, const struct expected *);
 
 bool engine_tls_may_fail(const struct engine *);
 
+enum verdict_class engine_refusal_class(struct engine *);
+/* Of the refusal at hand. One for the sake of TLS, which is there and has failed, is none for good: the connection ends when
+ * nothing is left to do on it. */
+
 bool engine_speaks_of_sender(const struct engine *);
 /* The enhanced code of the reply at hand is one of those that only MAIL gets. */
 
@@ -194,11 +198,6 @@ static inline bool engine_positive(int code)
 static inline bool engine_negative(int code)
 {
 	return code / 100 == 4 || code / 100 == 5;
-}
-
-static inline enum verdict_class engine_refusal_class(int code)
-{
-	return code / 100 == 5 ? VERDICT_FAILED : VERDICT_DEFERRED;
 }
 
 #endif

@@ -20,7 +20,7 @@ static void mail_refused(struct engine *e, const struct expected *x)
 		}
 		transaction_doubt_all(t);
 	} else {
-		struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+		struct verdict *v = engine_verdict(e, engine_refusal_class(e));
 		transaction_refuse_all(t, v);
 		verdict_unref(v);
 	}
@@ -74,7 +74,7 @@ static void rcpt_refused(struct engine *e, const struct expected *x)
 		transaction_doubt(t, x->rcpt);
 		return;
 	}
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e));
 	transaction_refuse(t, x->rcpt, v);
 	verdict_unref(v);
 	if (!x->early)

@@ -41,6 +41,23 @@ bool engine_speaks_of_sender(const struct engine *e)
 	return speaks_of(e->reply.dsn, "078");
 }
 
+/* RFC 3207 4 has 530, RFC 5248 2.4 X.7.10. */
+static bool misses_tls(const struct engine *e)
+{
+	bool encryption = e->reply.dsn[0] && strcmp(e->reply.dsn + 1, ".7.10") == 0;
+	return e->setup.spared_tls && e->can.starttls && (e->reply.code == 530 || encryption);
+}
+
+enum verdict_class engine_refusal_class(struct engine *e)
+{
+	if (e->reply.code / 100 != 5)
+		return VERDICT_DEFERRED;
+	if (!misses_tls(e))
+		return VERDICT_FAILED;
+	e->wants_tls = e->quit = true;
+	return VERDICT_DEFERRED;
+}
+
 /* RFC 3463 3.6: X.5.3 is this alone. */
 bool engine_speaks_of_number(const struct engine *e)
 {

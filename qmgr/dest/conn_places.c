@@ -250,10 +250,23 @@ static void learn_limits(const struct conn *c, const struct delivery *d)
 	db->learnt |= d->mode != CONNECTION_FULL || d->messages_most > 0;
 }
 
+/* Without it the host takes no mail, so that it is of no use to know it broken. */
+static void try_tls_anew(struct conn *c)
+{
+	struct destdb *db = c->site->db;
+	if (!host_plain(c->host, c->name, destdb_now_ms(db)))
+		return;
+	host_set_plain(c->host, c->name, destdb_now_ms(db));
+	pooling_changed(db, c->host);
+	db->learnt = true;
+}
+
 void conn_learn(struct conn *c, const struct delivery *d)
 {
 	learn_depth(c, d);
 	learn_limits(c, d);
+	if (d->wants_tls)
+		try_tls_anew(c);
 	if (has_arrived(d))
 		host_took_message(c->host);
 	c->head_us = now_us(c);

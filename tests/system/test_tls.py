@@ -251,6 +251,24 @@ def test_broken_tls_falls_back_to_plain_where_it_is_opportunistic(lab, certifica
     assert not relay.events("deferred") and not relay.events("bounced")
 
 
+@pytest.mark.parametrize("stage, refusal", [("mail", "530 5.7.0 Must issue a STARTTLS command first"), ("rcpt", "550 5.7.10 Encryption needed")])
+def test_a_host_that_takes_no_mail_without_tls_gets_it_when_its_tls_works_again(lab, certificates, stage, refusal):
+    """All mail for it was returned, for an hour after its STARTTLS had failed once."""
+    rules = [Rule("starttls", "454 4.7.0 TLS not available due to temporary reason", times=2), Rule(stage, refusal, times=2)]
+    sink, relay = _outbound(lab, "opportunistic", *rules, tls=certificates.server_context("sink.test"))
+    relay.send()
+    assert sink.wait_messages(1)[0].tls
+    assert [rule.seen for rule in rules] == [3, 3] and not relay.events("bounced")
+
+
+@pytest.mark.parametrize("tls", ["opportunistic", "none"])
+def test_a_refusal_for_want_of_a_login_returns_mail_where_no_tls_has_failed(lab, certificates, tls):
+    offered = certificates.server_context("sink.test") if tls == "none" else None
+    _, relay = _outbound(lab, tls, Rule("mail", "530 5.7.0 Authentication required"), tls=offered)
+    relay.send()
+    relay.wait_event("bounced", dsn="5.7.0")
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_tls_defers_where_it_is_required(lab, certificates, name):
     rule = BROKEN[name]

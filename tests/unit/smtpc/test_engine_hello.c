@@ -309,6 +309,35 @@ static void a_greeting_that_never_comes_is_a_deferral(void **state)
 	assert_closed(0, "4.4.2");
 }
 
+static void is_refused_without_tls(const char *ehlo, bool spared, enum verdict_class class)
+{
+	engine.setup.spared_tls = spared;
+	says_hello(ehlo);
+	give(mail("x\r\n", TO("a@test")));
+	hears("MAIL FROM:<s@test>\r\n");
+	says("530 5.7.0 Must issue a STARTTLS command first\r\n");
+	assert_verdict(back(), 0, class, 530);
+	assert_int_equal(taken->wants_tls, class == VERDICT_DEFERRED);
+}
+
+static void
+a_refusal_for_want_of_the_tls_that_failed_is_a_deferral_and_ends_the_connection(void **state)
+{
+	(void)state;
+	is_refused_without_tls("250-mx\r\n250 STARTTLS\r\n", true, VERDICT_DEFERRED);
+	assert_string_equal(taken->rcpt[0].verdict->dsn, "4.7.0");
+	hears("QUIT\r\n");
+}
+
+static void a_refusal_for_want_of_tls_that_is_not_there_or_not_wanted_is_one(void **state)
+{
+	(void)state;
+	is_refused_without_tls("250 mx\r\n", true, VERDICT_FAILED);
+	tear_down(state);
+	set_up(state);
+	is_refused_without_tls("250-mx\r\n250 STARTTLS\r\n", false, VERDICT_FAILED);
+}
+
 #define T_PROVEN(name) cmocka_unit_test_setup_teardown(name, set_up_proven, tear_down)
 #define T_MAY(test) cmocka_unit_test_setup_teardown(test, set_up_may, tear_down)
 #define T_MUST(test) cmocka_unit_test_setup_teardown(test, set_up_must, tear_down)
@@ -338,6 +367,8 @@ int main(void)
 		T_MUST(a_starttls_that_fails_and_is_required_is_a_deferral),
 		T_MAY(a_handshake_that_fails),
 		T_MUST(a_host_without_the_required_tls_gets_no_mail),
+		T(a_refusal_for_want_of_the_tls_that_failed_is_a_deferral_and_ends_the_connection),
+		T(a_refusal_for_want_of_tls_that_is_not_there_or_not_wanted_is_one),
 		T(a_greeting_that_never_comes_is_a_deferral),
 	};
 	return RUN_TWICE(tests);
