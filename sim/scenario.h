@@ -25,6 +25,8 @@ struct scenario_named {
 	char *name;
 };
 
+enum { SCENARIO_COLUMNS = 4 }; /* of a picture, at most */
+
 struct scenario_simulation {
 	SCENARIO_SIMULATION(CONF_MEMBER)
 	int nsuspended, nperiod, ncolumn;

@@ -346,6 +346,9 @@ void scenario_check(struct scenario *s, const struct conf_lines *lines, struct c
 	s->simulation.period =
 		check_named(&c, &s->simulation.periods, 1, "NAME 10m..1h", &s->simulation.nperiod);
 	s->simulation.column = check_spans(&c, &s->simulation.columns, 1, &s->simulation.ncolumn);
+	if (s->simulation.ncolumn > SCENARIO_COLUMNS)
+		FAULT(&c, &s->simulation.columns, -1, 1, "a picture has %d columns at most",
+		      SCENARIO_COLUMNS);
 	s->redis.span = check_spans(&c, &s->redis.outages, 1, &s->redis.nspan);
 	scenario_check_nodes(s, lines, faults);
 	bool late = s->simulation.binding == BINDING_LATE;

@@ -24,7 +24,6 @@ enum {
 	GAP = 58,
 	LINES = 8,  /* of a panel */
 	PIXELS = 4, /* of a bin, at least */
-	COLUMNS = 4,
 	PANELS = 4,
 };
 
@@ -423,7 +422,7 @@ void sim_flows_plot(const struct sim *sim, struct buf *to)
 	const struct scenario_simulation *s = &sim->scenario->simulation;
 	const struct tally *t = sim->run[0].tally;
 	const struct scenario_span all = {0, t->ended_ms + 1};
-	int n = s->ncolumn == 0 ? 1 : s->ncolumn < COLUMNS ? s->ncolumn : COLUMNS;
+	int n = s->ncolumn == 0 ? 1 : s->ncolumn;
 	int height = TOP + DELAYS + DELIVERIES + SOURCES + PACES + 4 * GAP + LINES / 2 * STRIP;
 	int x = LEFT;
 	struct picture p = {.sim = sim, .tally = t, .plot = {.to = to}};

@@ -36,6 +36,9 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 	says("simulation { suspend = {\"flow 1h\"} }", "\"flow 1h\" is not of the form 10m FLOW");
 	says("simulation { periods = {\"1h..2h\"} }", "is not of the form NAME 10m..1h");
 	says("simulation { columns = {\"2h..1h\"} }", "is not of the form 10m..1h");
+	says("simulation {\n columns = {\"0s..1s\", \"1s..2s\", \"2s..3s\", \"3s..4s\", "
+	     "\"4s..5s\"} }",
+	     "test.conf:2: a picture has 4 columns at most");
 	says("host \"h\" { outage_every = 1m }", "outage_every needs outages");
 	says("host \"h\" { outage_every = 1m outages = {\"50s..70s\"} }",
 	     "\"50s..70s\" does not end before it comes again");
