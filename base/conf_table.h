@@ -434,7 +434,7 @@
 	  "Deferred messages are tried when they are due. The queue is also scanned at least "     \
 	  "this often, so that messages are found that a change of the clock has made due.")               \
 	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(36500), RELOAD, "",                       \
-	  "A message this old is returned to its sender, also one that waits for its turn behind a rate or a slow host. One whose next attempt is due then waits for it for maximal_backoff_time at most, or for ten seconds while others wait for its place in the active queue. What was this old already when the relay was started has another hour where no name server or host can be reached. 0: after its first attempt.") \
+	  "A message this old is returned to its sender, also one that waits for its turn behind a rate or a slow host. One whose next attempt is due then waits for it for maximal_backoff_time at most, or for ten seconds while others wait for its place in the active queue. What was this old already when the relay was started has as long again, an hour at most, where no name server or host can be reached. 0: after its first attempt.") \
 	P(duration, bounce_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                         \
 	  "The same for bounces.")                                                                 \
 	P(duration, delay_warning_time, "0s", 0, DAYS(100), RELOAD, "",                            \

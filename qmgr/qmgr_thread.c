@@ -25,7 +25,6 @@
 
 enum {
 	COLLECT_MS = 10000,
-	SPARES_MS = 3600000,
 	REST_US = 200,
 	REST_LONG_US = 2000,
 	COMPANY_SHARE = 4,
@@ -198,7 +197,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);
 	destdb_init(&q->db, &q->sched, &thread);
 	q->began_ms = clock_wall_ms();
-	q->spares_until_ms = scheduler_now_ms(&q->sched) + SPARES_MS;
+	q->began_steady_ms = scheduler_now_ms(&q->sched);
 	message_init(q);
 	router_init(q);
 	list_init(&q->starved);

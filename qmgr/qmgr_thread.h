@@ -45,7 +45,7 @@ struct qmgr {
 	bool router_due;	  /* one has ended, or lags: others may begin */
 	int64_t credit;		  /* given to the spool so far */
 	int64_t began_ms;	  /* wall clock: the start */
-	int64_t spares_until_ms;  /* steady clock: round.c */
+	int64_t began_steady_ms;  /* steady clock: likewise */
 	bool resting;		  /* nothing is given to connections any more */
 	struct report_rate reports;
 	struct list unreported; /* struct message whose report waits until others are stored */

@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+enum { GRACE_MS = 3600000 };
+
 struct retry_terms retry_terms_of(const struct conf *c, const struct envelope *e)
 {
 	const struct conf_flow *flow = conf_flow_find(c, envelope_flow(e));
@@ -132,10 +134,10 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 	return due_ms;
 }
 
-bool retry_lapsed(const struct retry_terms *t, const struct envelope *e, int64_t before_ms)
+int64_t retry_grace_ms(const struct retry_terms *t, const struct envelope *e, int64_t began_ms)
 {
 	int64_t end_ms = queue_end_ms(t, e);
-	return end_ms > envelope_began_ms(e) && end_ms <= before_ms;
+	return end_ms <= began_ms ? number_min(end_ms - envelope_began_ms(e), GRACE_MS) : 0;
 }
 
 bool retry_expired(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)

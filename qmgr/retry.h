@@ -39,8 +39,9 @@ int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_
 bool retry_lacks_names(const struct envelope *);
 /* Nobody but the DNS, for now, keeps what is left of it from its hosts. */
 
-bool retry_lapsed(const struct retry_terms *, const struct envelope *, int64_t before_ms);
-/* Its time in the queue, where it has any, was over by then. */
+int64_t retry_grace_ms(const struct retry_terms *, const struct envelope *, int64_t began_ms);
+/* So long after a start at that time it waits for somebody who can be reached, though its time in the queue was over by then: as long as
+ * that is, and an hour at most. 0: it was not over. */
 
 bool retry_expired(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 bool retry_warning_due(const struct retry_terms *, const struct envelope *, int64_t now_ms);

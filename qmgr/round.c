@@ -382,8 +382,8 @@ static bool is_spared(const struct message *m, const struct retry_terms *terms)
 {
 	const struct qmgr *q = m->qmgr;
 	return (retry_lacks_names(m->work.envelope) || message_waits_for_site(m)) &&
-	       retry_lapsed(terms, m->work.envelope, q->began_ms) &&
-	       scheduler_now_ms(&q->sched) < q->spares_until_ms;
+	       scheduler_now_ms(&q->sched) - q->began_steady_ms <
+		       retry_grace_ms(terms, m->work.envelope, q->began_ms);
 }
 
 /* The operator's order comes first: on hold a message is kept however old it is, and its next round judges what is to be

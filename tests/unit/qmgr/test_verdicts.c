@@ -255,6 +255,18 @@ static void though_not_for_longer_than_an_hour(void **state)
 	is_released(1);
 }
 
+static void nor_for_longer_than_its_time_was(void **state)
+{
+	(void)state;
+	begin("queue { maximal_queue_lifetime = 5s }");
+	pass_time(5000);
+	lapsed_before_the_start(1);
+	fails_to_resolve("a.test");
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
 static void what_ends_while_the_relay_runs_waits_for_no_name_server(void **state)
 {
 	(void)state;
@@ -484,6 +496,7 @@ int main(void)
 		TEST(what_lapsed_before_the_start_waits_for_name_servers_that_are_not_there_yet),
 		TEST(and_for_hosts_that_cannot_be_reached),
 		TEST(though_not_for_longer_than_an_hour),
+		TEST(nor_for_longer_than_its_time_was),
 		TEST(what_ends_while_the_relay_runs_waits_for_no_name_server),
 		TEST(a_delay_is_told_once),
 		TEST(a_delay_says_the_end_that_comes_first),
