@@ -133,7 +133,7 @@ void dest_job_answer(struct dest_command *c)
 	else if (r)
 		say_found(r, j, c);
 	if (r)
-		control_finish(r, missing || !order_job_is_kept(r, c->op, *j->asks.unkept)
+		control_finish(r, missing || !order_job_is_kept(r, c->op, j->asks.unkept)
 					  ? STATUS_REFUSED
 					  : STATUS_DONE);
 	magic_free(j);

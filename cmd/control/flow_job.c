@@ -145,7 +145,7 @@ void flow_job_answer(struct flow_command *c)
 		say_answer(j, c);
 	if (j->request)
 		control_finish(j->request,
-			       missing || !order_job_is_kept(j->request, c->op, *j->asks.unkept)
+			       missing || !order_job_is_kept(j->request, c->op, j->asks.unkept)
 				       ? STATUS_REFUSED
 				       : STATUS_DONE);
 	end_job(j);

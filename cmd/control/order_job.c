@@ -31,9 +31,9 @@ bool order_job_is_written(struct request *r, const char *unkept)
 	return !unkept;
 }
 
-bool order_job_is_kept(struct request *r, enum order o, const char *unkept)
+bool order_job_is_kept(struct request *r, enum order o, char *const *unkept)
 {
-	return (o != ORDER_SUSPEND && o != ORDER_RESUME) || order_job_is_written(r, unkept);
+	return (o != ORDER_SUSPEND && o != ORDER_RESUME) || order_job_is_written(r, *unkept);
 }
 
 bool order_job_has_read(struct request *r, const struct queue_unread *u)

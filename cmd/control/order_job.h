@@ -30,7 +30,7 @@ struct order_job_asks {
 bool order_job_is_written(struct request *, const char *unkept);
 /* Of an order that outlives a restart, before it is finished. False: it is done, and the client was told that it may be undone. */
 
-bool order_job_is_kept(struct request *, enum order, const char *unkept);
+bool order_job_is_kept(struct request *, enum order, char *const *unkept);
 /* The same of any order: only suspend and resume outlive a restart. */
 
 bool order_job_has_read(struct request *, const struct queue_unread *);

@@ -99,7 +99,7 @@ static void say_answer(struct request *r, const struct user_job *j, const struct
 static bool is_whole(const struct user_job *j, const struct limiter_order *o)
 {
 	bool read = order_job_has_read(j->request, &j->unread);
-	return order_job_is_kept(j->request, o->op, *j->asks.unkept) && read;
+	return order_job_is_kept(j->request, o->op, j->asks.unkept) && read;
 }
 
 static void finish_job(struct user_job *j, struct limiter_order *o)
