@@ -55,8 +55,10 @@ struct checked {
 	int n;
 };
 
-static __attribute__((format(printf, 3, 4))) void warn(struct checked *c, int line, const char *fmt,
-						       ...)
+static void add_warning(struct checked *c, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void add_warning(struct checked *c, int line, const char *fmt, ...)
 {
 	va_list args;
 	if (line > 0)
@@ -84,9 +86,9 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 	struct net n;
 	for (int i = 0; i < l->n; i++)
 		if (net_parse(l->item[i], &n) && is_world(&n))
-			warn(c, line,
-			     "networks has %s: whoever is there may send mail through here",
-			     l->item[i]);
+			add_warning(c, line,
+				    "networks has %s: whoever is there may send mail through here",
+				    l->item[i]);
 }
 
 static void check_cluster(struct checked *c)
@@ -97,16 +99,17 @@ static void check_cluster(struct checked *c)
 		if (strncmp(k->redis, near[i], strlen(near[i])) == 0)
 			return;
 	if (*k->redis && *k->redis_password && !k->redis_tls)
-		warn(c, 0,
-		     "cluster: without redis_tls the password, and the names of hosts and logins, "
-		     "cross the network in clear");
+		add_warning(c, 0,
+			    "cluster: without redis_tls the password, and the names of hosts and "
+			    "logins, "
+			    "cross the network in clear");
 }
 
 static void check_node(struct checked *c)
 {
 	struct buf why = {0};
 	if (!membership_would_start(c->conf, &why))
-		warn(c, 0, "the relay will not start: %s", buf_cstr(&why));
+		add_warning(c, 0, "the relay will not start: %s", buf_cstr(&why));
 	buf_fini(&why);
 }
 
@@ -114,9 +117,10 @@ static void check_hostname(struct checked *c)
 {
 	const char *name = c->conf->own_name;
 	if (!strchr(name, '.'))
-		warn(c, 0,
-		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
-		     name);
+		add_warning(
+			c, 0,
+			"hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
+			name);
 }
 
 /* The folder, or the nearest one above it that is there. */
@@ -137,18 +141,19 @@ static void check_spool(struct checked *c)
 	struct stat st;
 	const char *spool = c->conf->spool;
 	if (stat(spool, &st) == 0 ? !S_ISDIR(st.st_mode) : errno == ENOTDIR)
-		warn(c, 0, "spool %s is no folder: the relay will not start", spool);
+		add_warning(c, 0, "spool %s is no folder: the relay will not start", spool);
 	if (find_folder(spool, &fs) &&
 	    ((uint32_t)fs.f_type == TMPFS || (uint32_t)fs.f_type == ramfs))
-		warn(c, 0, "spool %s is in memory: the queue is gone when the machine stops",
-		     spool);
+		add_warning(c, 0, "spool %s is in memory: the queue is gone when the machine stops",
+			    spool);
 	if (c->conf->queue_minfree == 0)
-		warn(c, 0,
-		     "queue_minfree is 0: mail is accepted until the disk is completely full");
+		add_warning(
+			c, 0,
+			"queue_minfree is 0: mail is accepted until the disk is completely full");
 	else if (find_folder(spool, &fs) &&
 		 (int64_t)fs.f_bavail * fs.f_bsize < c->conf->queue_minfree)
-		warn(c, 0, "the disk of spool %s has less room than queue_minfree: %s", spool,
-		     condition_effect(CONDITION_disk_full));
+		add_warning(c, 0, "the disk of spool %s has less room than queue_minfree: %s",
+			    spool, condition_effect(CONDITION_disk_full));
 }
 
 static void check_dns(struct checked *c)
@@ -156,14 +161,15 @@ static void check_dns(struct checked *c)
 	const struct conf_dns *d = &c->conf->dns;
 	union address a;
 	if (d->dnssec == DNSSEC_VALIDATE && access(d->trust_anchor, R_OK) != 0)
-		warn(c, 0, "trust_anchor %s cannot be read: DNS answers are not validated",
-		     d->trust_anchor);
+		add_warning(c, 0, "trust_anchor %s cannot be read: DNS answers are not validated",
+			    d->trust_anchor);
 	for (int i = 0; d->dnssec == DNSSEC_TRUST && i < d->server.n; i++)
 		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))
-			warn(c, 0,
-			     "dnssec is \"trust\", but the name server %s is not on this machine: "
-			     "its DNSSEC results are not believed",
-			     d->server.item[i]);
+			add_warning(c, 0,
+				    "dnssec is \"trust\", but the name server %s is not on this "
+				    "machine: "
+				    "its DNSSEC results are not believed",
+				    d->server.item[i]);
 }
 
 /* A file that the relay appends to. */
@@ -174,11 +180,11 @@ static void check_appended(struct checked *c, const char *name, const char *path
 	struct stat st;
 	if (stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
-			warn(c, 0, "%s %s is a folder: %s", name, path, effect);
+			add_warning(c, 0, "%s %s is a folder: %s", name, path, effect);
 	} else if (slash > path) {
 		char *folder = mem_printf("%.*s", (int)(slash - path), path);
 		if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
-			warn(c, 0, "%s %s: there is no folder %s", name, path, folder);
+			add_warning(c, 0, "%s %s: there is no folder %s", name, path, folder);
 		free(folder);
 	}
 }
@@ -192,7 +198,7 @@ static void check_log(struct checked *c)
 	} else if (strncmp(path, "syslog", 6) == 0) {
 		const char *place = path[6] ? path + 7 : "/dev/log";
 		if (stat(place, &st) != 0)
-			warn(c, 0, "log %s: there is no syslogd at %s", path, place);
+			add_warning(c, 0, "log %s: there is no syslogd at %s", path, place);
 	}
 }
 
@@ -225,11 +231,12 @@ static void check_postmaster(struct checked *c)
 	bool good = rewrite_recipient(c->conf, address, &r);
 	const char *to = rewrite_result(&r, address);
 	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
-		warn(c, 0,
-		     "perhaps nobody reads mail to <postmaster>: postmaster is not set, and %s has "
-		     "no "
-		     "alias and no route to a relay",
-		     to);
+		add_warning(c, 0,
+			    "perhaps nobody reads mail to <postmaster>: postmaster is not set, and "
+			    "%s has "
+			    "no "
+			    "alias and no route to a relay",
+			    to);
 	rewrite_fini(&r);
 	free(address);
 }
@@ -266,21 +273,23 @@ static void check_dates(struct checked *c, int line, const char *certificate)
 		return;
 	int64_t now_ms = clock_wall_ms(), left_ms = is.ends_ms - now_ms;
 	if (is.begins_ms > now_ms)
-		warn(c, line, "the certificate %s is not valid before %s: %s", certificate,
-		     log_time(is.begins_ms), condition_effect(CONDITION_certificate_early));
+		add_warning(c, line, "the certificate %s is not valid before %s: %s", certificate,
+			    log_time(is.begins_ms), condition_effect(CONDITION_certificate_early));
 	else if (left_ms < 0)
-		warn(c, line, "the certificate %s has expired: %s", certificate,
-		     condition_effect(CONDITION_certificate_expired));
+		add_warning(c, line, "the certificate %s has expired: %s", certificate,
+			    condition_effect(CONDITION_certificate_expired));
 	else if (left_ms < EXPIRY_NEAR_MS)
-		warn(c, line, "the certificate %s expires in %d days: %s", certificate,
-		     (int)(left_ms / DAYS(1)), condition_effect(CONDITION_certificate_expires));
+		add_warning(c, line, "the certificate %s expires in %d days: %s", certificate,
+			    (int)(left_ms / DAYS(1)),
+			    condition_effect(CONDITION_certificate_expires));
 }
 
 static void check_ocsp(struct checked *c, int line, const char *certificate)
 {
 	if (tls_certificate_has_others_ocsp(certificate))
-		warn(c, line, "%s.ocsp is the answer for another certificate, and not stapled",
-		     certificate);
+		add_warning(c, line,
+			    "%s.ocsp is the answer for another certificate, and not stapled",
+			    certificate);
 }
 
 static void check_listener(struct checked *c, const struct conf_listener *l)
@@ -292,33 +301,36 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 	if (!conf_list_same(&l->networks, &c->conf->networks))
 		check_networks(c, &l->networks, l->line);
 	if (public_address && is_world_open(l) && !has_limit(c->conf))
-		warn(c, l->line,
-		     "listener \"%s\" is open to the world, and there is no limit on what a client "
-		     "or a sender may send",
-		     l->title);
+		add_warning(c, l->line,
+			    "listener \"%s\" is open to the world, and there is no limit on what a "
+			    "client "
+			    "or a sender may send",
+			    l->title);
 	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
-		warn(c, l->line,
-		     "listener \"%s\" accepts logins from the network, and there is no limit "
-		     "\"login\": a stolen password can send any amount of mail",
-		     l->title);
+		add_warning(
+			c, l->line,
+			"listener \"%s\" accepts logins from the network, and there is no limit "
+			"\"login\": a stolen password can send any amount of mail",
+			l->title);
 	if (public_address && believes_all(l))
-		warn(c, l->line,
-		     "listener \"%s\" believes whoever reaches it who the client is: give "
-		     "proxy_protocol the addresses of your proxies",
-		     l->title);
+		add_warning(c, l->line,
+			    "listener \"%s\" believes whoever reaches it who the client is: give "
+			    "proxy_protocol the addresses of your proxies",
+			    l->title);
 	for (int i = 0; i < l->key.n; i++)
 		if (stat(l->key.item[i], &st) == 0 && (st.st_mode & S_IRWXO))
-			warn(c, l->line,
-			     "listener \"%s\": every user of the machine may use the key %s",
-			     l->title, l->key.item[i]);
+			add_warning(c, l->line,
+				    "listener \"%s\": every user of the machine may use the key %s",
+				    l->title, l->key.item[i]);
 	for (int i = 0; i < l->certificate.n; i++) {
 		check_dates(c, l->line, l->certificate.item[i]);
 		check_ocsp(c, l->line, l->certificate.item[i]);
 	}
 	if (public_address && l->certificate.n == 0 && l->tls == LISTENER_TLS_OPTIONAL)
-		warn(c, l->line,
-		     "listener \"%s\" has no certificate: mail comes over the network in clear",
-		     l->title);
+		add_warning(
+			c, l->line,
+			"listener \"%s\" has no certificate: mail comes over the network in clear",
+			l->title);
 }
 
 static void check_secret(struct checked *c, int line, const char *path, const char *whose)
@@ -327,7 +339,8 @@ static void check_secret(struct checked *c, int line, const char *path, const ch
 	if (!*path || stat(path, &st) != 0 || !(st.st_mode & S_IRWXO))
 		return;
 	char *command = check_access_command(c->conf, path);
-	warn(c, line, "%s: every user of the machine may read %s (%s)", whose, path, command);
+	add_warning(c, line, "%s: every user of the machine may read %s (%s)", whose, path,
+		    command);
 	free(command);
 }
 
@@ -344,8 +357,8 @@ static void check_secret_text(struct checked *c, const struct credential *of, co
 	else if (text && strcspn(text, "\r\n") == 0)
 		buf_printf(&why, "%s is empty", of->file);
 	if (buf_len(&why) > 0)
-		warn(c, 0, "%s: %s: %s", whose, buf_cstr(&why),
-		     condition_effect(CONDITION_secret_unreadable));
+		add_warning(c, 0, "%s: %s: %s", whose, buf_cstr(&why),
+			    condition_effect(CONDITION_secret_unreadable));
 	token_source_fini(&source);
 	secret_file_free(text);
 	buf_fini(&why);
@@ -361,17 +374,18 @@ static void check_credential(void *context, const char *key, const char *value)
 		check_secret(c, 0, of->file, whose);
 		check_secret_text(c, of, whose);
 		if (of->clear && strncmp(key, "unix:", 5) != 0)
-			warn(c, 0,
-			     "%s: the %s of %s may cross the network without TLS, for whoever "
-			     "listens",
-			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
-			     of->login);
+			add_warning(
+				c, 0,
+				"%s: the %s of %s may cross the network without TLS, for whoever "
+				"listens",
+				whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+				of->login);
 		else if (of->unproven && strncmp(key, "unix:", 5) != 0)
-			warn(c, 0,
-			     "%s: the %s of %s goes under TLS to whoever answers: "
-			     "unauthenticated",
-			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
-			     of->login);
+			add_warning(c, 0,
+				    "%s: the %s of %s goes under TLS to whoever answers: "
+				    "unauthenticated",
+				    whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+				    of->login);
 		free(whose);
 	}
 	credential_unref(of);
@@ -383,8 +397,8 @@ static void check_tls_policy(void *context, const char *key, const char *value)
 {
 	struct checked *c = context;
 	if (c->conf->dns.dnssec == DNSSEC_OFF && tls_policy_dane(value, false) != TLS_DANE_IGNORED)
-		warn(c, 0, "tls_policy of %s: %s wants DNSSEC, and dns { dnssec } is off", key,
-		     value);
+		add_warning(c, 0, "tls_policy of %s: %s wants DNSSEC, and dns { dnssec } is off",
+			    key, value);
 }
 
 static void check_authorities(struct checked *c)
@@ -393,14 +407,16 @@ static void check_authorities(struct checked *c)
 	for (int i = 0; i < c->conf->nlistener; i++)
 		announced |= c->conf->listener[i].certificate.n > 0;
 	if (c->conf->authorities && tls_authorities_unread(c->conf->authorities) > 0)
-		warn(c, 0,
-		     "tls { ca }: a certificate in %s cannot be read, and nobody is trusted for it",
-		     c->conf->tls.ca);
+		add_warning(c, 0,
+			    "tls { ca }: a certificate in %s cannot be read, and nobody is trusted "
+			    "for it",
+			    c->conf->tls.ca);
 	if (announced && !c->conf->authorities)
-		warn(c, 0,
-		     "tls { ca } has no authorities: mail with REQUIRETLS goes only to hosts with "
-		     "TLSA "
-		     "records, and else is returned");
+		add_warning(c, 0,
+			    "tls { ca } has no authorities: mail with REQUIRETLS goes only to "
+			    "hosts with "
+			    "TLSA "
+			    "records, and else is returned");
 }
 
 static void check_transport(struct checked *c, const struct conf_transport *t)
@@ -416,10 +432,11 @@ static void check_dkim(struct checked *c, const struct conf_dkim *d)
 	check_secret(c, d->line, d->key, whose);
 	if (d->loaded && EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA &&
 	    EVP_PKEY_get_bits(d->loaded) < RSA_BITS_WANTED)
-		warn(c, d->line,
-		     "%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
-		     "bits is usual",
-		     whose, EVP_PKEY_get_bits(d->loaded));
+		add_warning(
+			c, d->line,
+			"%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
+			"bits is usual",
+			whose, EVP_PKEY_get_bits(d->loaded));
 	free(whose);
 }
 
@@ -444,7 +461,7 @@ static void check_first_line(struct checked *c, const char *path, const char *wh
 	bool told = *path && (access(path, R_OK) == 0 || errno != EACCES) &&
 		    !file_read_line(path, line, sizeof line, &why);
 	if (told)
-		warn(c, 0, "%s: %s", whose, buf_cstr(&why));
+		add_warning(c, 0, "%s: %s", whose, buf_cstr(&why));
 	explicit_bzero(line, sizeof line);
 	buf_fini(&why);
 }
@@ -469,15 +486,15 @@ static void check_auth(struct checked *c, const struct conf_listener *l)
 	if (!l->auth)
 		return;
 	if (a->require_tls && l->certificate.n == 0)
-		warn(c, l->line,
-		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
-		     "require_tls is true",
-		     l->title);
+		add_warning(c, l->line,
+			    "listener \"%s\" has auth and no certificate: nobody can log in, since "
+			    "require_tls is true",
+			    l->title);
 	if (!a->require_tls && l->tls < LISTENER_TLS_REQUIRED)
-		warn(c, l->line,
-		     "listener \"%s\" takes passwords without TLS: whoever listens on the "
-		     "network has them",
-		     l->title);
+		add_warning(c, l->line,
+			    "listener \"%s\" takes passwords without TLS: whoever listens on the "
+			    "network has them",
+			    l->title);
 }
 
 static void check_users(struct checked *c)
@@ -515,8 +532,8 @@ static void check_route(struct checked *c, const struct conf_route *r)
 		if (!conf_relay_read(r->relay.item[i], &hop))
 			continue;
 		if (is_own(c->conf, hop.host, hop.port ? hop.port : (int)r->by->port))
-			warn(c, r->line, "route \"%s\" leads to this relay itself: %s", r->title,
-			     r->relay.item[i]);
+			add_warning(c, r->line, "route \"%s\" leads to this relay itself: %s",
+				    r->title, r->relay.item[i]);
 		free(hop.host);
 	}
 }
@@ -532,11 +549,11 @@ static void check_descriptors(struct checked *c)
 		wanted += c->conf->transport[i].connection_limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
 	    (int64_t)limit.rlim_max < wanted)
-		warn(c, 0,
-		     "%lld connections are allowed, but this process may have only %llu "
-		     "descriptors "
-		     "(ulimit -Hn, LimitNOFILE)",
-		     (long long)wanted, (unsigned long long)limit.rlim_max);
+		add_warning(c, 0,
+			    "%lld connections are allowed, but this process may have only %llu "
+			    "descriptors "
+			    "(ulimit -Hn, LimitNOFILE)",
+			    (long long)wanted, (unsigned long long)limit.rlim_max);
 }
 
 static void check_memory(struct checked *c)
@@ -544,21 +561,21 @@ static void check_memory(struct checked *c)
 	struct buf says = {0};
 	struct memory_room room = memory_room_find();
 	if (memory_room_lacks(&room, c->conf, &says))
-		warn(c, 0, "%s", buf_cstr(&says));
+		add_warning(c, 0, "%s", buf_cstr(&says));
 	buf_fini(&says);
 }
 
 static void check_milter(struct checked *c, const struct conf_milter *m)
 {
 	if (!conf_milter_passed(c->conf, m))
-		warn(c, m->line,
-		     "milter \"%s\": no mail passes it, as no listener's milters name it",
-		     m->title);
+		add_warning(c, m->line,
+			    "milter \"%s\": no mail passes it, as no listener's milters name it",
+			    m->title);
 }
 
 static void warn_text(void *context, int line, const char *text)
 {
-	warn(context, line, "%s", text);
+	add_warning(context, line, "%s", text);
 }
 
 int check_warnings(const struct conf *conf)

@@ -78,7 +78,9 @@ struct job {
 	bool tables; /* some were taken over as they are */
 };
 
-static __attribute__((format(printf, 2, 3))) void add_note(struct job *j, const char *fmt, ...)
+static void add_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_note(struct job *j, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);

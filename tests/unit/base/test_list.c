@@ -41,17 +41,23 @@ static void a_link_may_be_removed_twice(void **state)
 	assert_true(list_empty(&head));
 }
 
+static void lay_things(struct list *head, struct thing things[5])
+{
+	list_init(head);
+	for (int i = 0; i < 5; i++) {
+		things[i] = (struct thing){.n = i};
+		list_init(&things[i].link);
+		list_append(head, &things[i].link);
+	}
+}
+
 static void a_walk_may_remove_what_it_stands_on(void **state)
 {
 	(void)state;
 	struct list head;
 	struct thing things[5];
 	int walked = 0;
-	list_init(&head);
-	for (int i = 0; i < 5; i++) {
-		list_init(&things[i].link);
-		list_append(&head, &things[i].link);
-	}
+	lay_things(&head, things);
 	list_each (link, tmp, &head) {
 		list_remove(link);
 		walked++;
@@ -66,11 +72,7 @@ static void objects_are_walked_in_order_and_may_be_removed_or_left(void **state)
 	struct list head;
 	struct thing things[5];
 	int walked = 0;
-	list_init(&head);
-	for (int i = 0; i < 5; i++) {
-		things[i] = (struct thing){.n = i};
-		list_append(&head, &things[i].link);
-	}
+	lay_things(&head, things);
 	list_each_entry (struct thing, t, link, &head) {
 		assert_int_equal(t->n, walked++);
 		if (t->n == 1)

@@ -3,6 +3,14 @@
 
 #include "qmgr/report_text.h"
 
+/* To its sender, and gone. */
+static void is_returned(uint64_t id)
+{
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(id, 1, VERDICT_FAILED);
+	is_released(id);
+}
+
 static void what_is_sent_is_recorded_and_then_released(void **state)
 {
 	(void)state;
@@ -63,9 +71,7 @@ static void when_the_report_is_refused_the_message_is_kept(void **state)
 	assert_true(e->due_ms > clock_wall_ms());
 	assert_int_equal(told.n, 0);
 	arrive(e); /* the next round comes to the report again, and to nothing else */
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 static void when_the_report_of_what_was_sent_is_refused_it_is_owed_on(void **state)
@@ -191,9 +197,7 @@ static void a_message_too_old_is_returned(void **state)
 	answer("a.test", one_host);
 	ready(open_at(0), 1);
 	done(given_at(0), VERDICT_DEFERRED);
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 /* As a machine that boots with a clock that is years ahead, or after as long without power, has all its mail. */
@@ -223,9 +227,7 @@ static void what_lapsed_before_the_start_waits_for_name_servers_that_are_not_the
 	answer("a.test", one_host);
 	ready(open_at(0), 1);
 	done(given_at(0), VERDICT_DEFERRED);
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 static void and_for_hosts_that_cannot_be_reached(void **state)
@@ -250,9 +252,7 @@ static void though_not_for_longer_than_an_hour(void **state)
 	pass_time(3600000);
 	lapsed_before_the_start(1);
 	fails_to_resolve("a.test");
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 static void nor_for_longer_than_its_time_was(void **state)
@@ -262,9 +262,7 @@ static void nor_for_longer_than_its_time_was(void **state)
 	pass_time(5000);
 	lapsed_before_the_start(1);
 	fails_to_resolve("a.test");
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 static void what_ends_while_the_relay_runs_waits_for_no_name_server(void **state)
@@ -276,9 +274,7 @@ static void what_ends_while_the_relay_runs_waits_for_no_name_server(void **state
 	e->arrived_ms -= 3600000;
 	arrive(e);
 	fails_to_resolve("a.test");
-	stored(next_told(SPOOL_STORE), true);
-	is_delivered(1, 1, VERDICT_FAILED);
-	is_released(1);
+	is_returned(1);
 }
 
 static void a_delay_is_told_once(void **state)
