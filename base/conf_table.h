@@ -422,7 +422,7 @@
 	P(number, scale_max_concurrency, "10", 0, 1000000, RELOAD, "",                             \
 	  "A message may have more while it has fewer than this times the free ones: with 10, one message can have 10 of 11.") \
 	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
-	  "How long a new message is delayed before it is stored, while messages of its flow wait since that has its share of message_active_limit. 0: not at all.") \
+	  "How long a new message is delayed at most before it is stored, while messages of its flow wait since that has its share of message_active_limit. 0: not at all.") \
 	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
 	  "The shortest time between attempts. Where only the DNS had no answer it is 5 seconds at first, and then as long as the message is old; such mail is also tried when the DNS answers again after it was away.") \
 	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \

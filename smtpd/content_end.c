@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/log_forms.h"
+#include "base/number.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias_wait.h"
 #include "smtpd/limit_check.h"
@@ -13,6 +14,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+
+enum { LOOKS_SHARE = 8 }; /* of what a client was slowed down so far: then it looks again */
 
 static enum response outcome_of(const struct spool_store *store)
 {
@@ -53,21 +56,29 @@ static void store_message(struct session *s)
 {
 	static const struct wait_kind kind = {
 		.text = "store", .answered = heard_spool, .outlives = true};
+	if (!s->tx->intake.out.file)
+		reception_linger(s->tx, false);
 	reception_store(s, wait_begin(s, &kind, 0));
 }
 
 /* While its flow has its share of the active queue and more, each sender waits a little before its message is stored, so that
- * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
+ * mail does not come in faster than it goes out. Who waited on when the queue has caught up would leave it without work: so each
+ * looks again and again, less often the longer it has waited. POSTFIX QSHAPE_README, in_flow_delay. */
 static void store_in_time(struct session *s)
 {
 	static const struct wait_kind kind = {
-		.text = "in_flow_delay", .expired = store_message, .outlives = true, .pause = true};
-	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
-	if (delay_ms > 0 && !s->worker->closing &&
-	    spool_behind(s->worker->spool, envelope_flow(reception_envelope(s))))
-		wait_begin(s, &kind, delay_ms);
-	else
+		.text = "in_flow_delay", .expired = store_in_time, .outlives = true, .pause = true};
+	struct reception *t = s->tx;
+	int64_t left_ms = s->service->conf->queue.in_flow_delay - t->slowed_ms;
+	if (left_ms <= 0 || s->worker->closing ||
+	    !spool_behind(s->worker->spool, envelope_flow(reception_envelope(s)))) {
 		store_message(s);
+		return;
+	}
+	int64_t pause_ms = number_min(1 + t->slowed_ms / LOOKS_SHARE, left_ms);
+	reception_linger(t, true);
+	t->slowed_ms += pause_ms;
+	wait_begin(s, &kind, pause_ms);
 }
 
 /* The client is not to know. */

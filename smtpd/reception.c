@@ -25,12 +25,18 @@
 
 enum { ALLOCATED = 24 }; /* bytes that a small piece of memory costs besides */
 
+void reception_linger(struct reception *t, bool lingers)
+{
+	if (t->expected == lingers)
+		spool_expect(t->spool, lingers ? -1 : 1);
+	t->expected = !lingers;
+}
+
 struct reception *reception_new(struct spool *spool, const char *sender)
 {
 	struct reception *t = mem_zalloc(sizeof *t);
 	t->spool = spool;
-	spool_expect(spool, 1);
-	t->expected = true;
+	reception_linger(t, false);
 	t->envelope = envelope_new();
 	t->envelope->sender = mem_strdup(sender);
 	t->sender = mem_strdup(sender);
@@ -58,8 +64,7 @@ void reception_free(struct reception **tp)
 	if (t->began_ms)
 		intake_fini(&t->intake);
 	envelope_free(&t->envelope);
-	if (t->expected)
-		spool_expect(t->spool, -1);
+	reception_linger(t, true);
 	access_value_fini(&t->access);
 	free(t->flow_named);
 	free(t->flow_row);
@@ -139,10 +144,8 @@ void reception_feed(struct session *s, const char *bytes, size_t *len)
 	struct reception *t = s->tx;
 	t->intake.out.spills = reception_full(s);
 	*len = content_in_feed(&t->intake.decoder, bytes, *len);
-	if (t->expected && t->intake.out.file) {
-		spool_expect(t->spool, -1); /* it takes its time */
-		t->expected = false;
-	}
+	if (t->intake.out.file)
+		reception_linger(t, true);
 	budget_charge(&t->charged, t->recipient_bytes + buf_len(&t->intake.out.memory));
 }
 

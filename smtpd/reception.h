@@ -40,7 +40,8 @@ struct reception {
 	char *sender;	    /* for the log, when the envelope is gone */
 	uint64_t announced; /* SIZE, or 0 */
 	uint64_t id, size;
-	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
+	int64_t began_ms;  /* steady clock: of the content; 0: it has not begun */
+	int64_t slowed_ms; /* so far, by in_flow_delay */
 	uint32_t nrcpt;
 	int overshoot;	  /* recipients beyond the limit */
 	uint32_t besides; /* recipients taken that are there already, or thrown away */
@@ -93,6 +94,9 @@ bool reception_stages(struct session *);
 /* The message is to pass stages before it is stored: there is a passage, to be run. After RESPONSE_OK. */
 
 struct envelope *reception_envelope(const struct session *); /* wherever it is */
+
+void reception_linger(struct reception *, bool lingers);
+/* While it takes its time no commit is to wait for it. */
 
 void reception_store(struct session *, uint64_t cookie);
 /* Hand it to the spool, after RESPONSE_OK and its passage. The cookie comes with the answer. */

@@ -85,6 +85,29 @@ def test_senders_are_slowed_down_while_the_scheduler_is_behind(lab):
     sink.wait_messages(13, timeout=60)
 
 
+def test_a_sender_that_is_slowed_down_goes_on_when_the_queue_has_caught_up(lab):
+    """Else all clients of a busy relay stand still at once, for as long as it takes, and soon its deliveries do."""
+    gate = threading.Event()
+    sink = lab.sink(Rule("end", gate=gate))
+    relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="10s")
+    began = time.monotonic()
+    for number in range(6):
+        relay.send("first@sender.test")
+        relay.send("waits@sender.test")
+        _wait_queued(relay, "incoming", 1)
+        with relay.client(timeout=60) as client:
+            client.greet()
+            client.command("MAIL FROM:<slowed@sender.test>")
+            client.command("RCPT TO:<to@dest.test>")
+            client.command("DATA", 354)
+            client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+            gate.set()
+            client.expect(250)
+        relay.wait_event("done", count=3 * (number + 1), timeout=60)
+        gate.clear()
+    assert time.monotonic() - began < 50, "each waited for the whole delay"
+
+
 def test_a_sender_that_is_slowed_down_is_answered_at_the_stop(lab):
     sink = lab.sink(Rule("end", delay=300, times=1))
     relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="10s")
