@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
@@ -333,6 +334,7 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->certificates = certificate_watch_new(s->loop, server_use_certificates, s);
 	s->filters = milter_watch_new(s->loop);
 	s->memory = memory_room_find();
+	tzset(); /* while its file can be read, and before another thread has a use for it */
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
 	else
