@@ -101,8 +101,7 @@ static void check_cluster(struct checked *c)
 	if (*k->redis && *k->redis_password && !k->redis_tls)
 		add_warning(c, 0,
 			    "cluster: without redis_tls the password, and the names of hosts and "
-			    "logins, "
-			    "cross the network in clear");
+			    "logins, cross the network in clear");
 }
 
 static void check_node(struct checked *c)
@@ -167,8 +166,7 @@ static void check_dns(struct checked *c)
 		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))
 			add_warning(c, 0,
 				    "dnssec is \"trust\", but the name server %s is not on this "
-				    "machine: "
-				    "its DNSSEC results are not believed",
+				    "machine: its DNSSEC results are not believed",
 				    d->server.item[i]);
 }
 
@@ -233,9 +231,7 @@ static void check_postmaster(struct checked *c)
 	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
 		add_warning(c, 0,
 			    "perhaps nobody reads mail to <postmaster>: postmaster is not set, and "
-			    "%s has "
-			    "no "
-			    "alias and no route to a relay",
+			    "%s has no alias and no route to a relay",
 			    to);
 	rewrite_fini(&r);
 	free(address);
@@ -303,15 +299,13 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 	if (public_address && is_world_open(l) && !has_limit(c->conf))
 		add_warning(c, l->line,
 			    "listener \"%s\" is open to the world, and there is no limit on what a "
-			    "client "
-			    "or a sender may send",
+			    "client or a sender may send",
 			    l->title);
 	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
-		add_warning(
-			c, l->line,
-			"listener \"%s\" accepts logins from the network, and there is no limit "
-			"\"login\": a stolen password can send any amount of mail",
-			l->title);
+		add_warning(c, l->line,
+			    "listener \"%s\" accepts logins from the network, and there is no "
+			    "limit \"login\": a stolen password can send any amount of mail",
+			    l->title);
 	if (public_address && believes_all(l))
 		add_warning(c, l->line,
 			    "listener \"%s\" believes whoever reaches it who the client is: give "
@@ -374,12 +368,11 @@ static void check_credential(void *context, const char *key, const char *value)
 		check_secret(c, 0, of->file, whose);
 		check_secret_text(c, of, whose);
 		if (of->clear && strncmp(key, "unix:", 5) != 0)
-			add_warning(
-				c, 0,
-				"%s: the %s of %s may cross the network without TLS, for whoever "
-				"listens",
-				whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
-				of->login);
+			add_warning(c, 0,
+				    "%s: the %s of %s may cross the network without TLS, for "
+				    "whoever listens",
+				    whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+				    of->login);
 		else if (of->unproven && strncmp(key, "unix:", 5) != 0)
 			add_warning(c, 0,
 				    "%s: the %s of %s goes under TLS to whoever answers: "
@@ -414,9 +407,7 @@ static void check_authorities(struct checked *c)
 	if (announced && !c->conf->authorities)
 		add_warning(c, 0,
 			    "tls { ca } has no authorities: mail with REQUIRETLS goes only to "
-			    "hosts with "
-			    "TLSA "
-			    "records, and else is returned");
+			    "hosts with TLSA records, and else is returned");
 }
 
 static void check_transport(struct checked *c, const struct conf_transport *t)
@@ -432,11 +423,10 @@ static void check_dkim(struct checked *c, const struct conf_dkim *d)
 	check_secret(c, d->line, d->key, whose);
 	if (d->loaded && EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA &&
 	    EVP_PKEY_get_bits(d->loaded) < RSA_BITS_WANTED)
-		add_warning(
-			c, d->line,
-			"%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
-			"bits is usual",
-			whose, EVP_PKEY_get_bits(d->loaded));
+		add_warning(c, d->line,
+			    "%s: a key of %d bits may be broken, and some hosts take it for none: "
+			    "2048 bits is usual",
+			    whose, EVP_PKEY_get_bits(d->loaded));
 	free(whose);
 }
 
@@ -551,8 +541,7 @@ static void check_descriptors(struct checked *c)
 	    (int64_t)limit.rlim_max < wanted)
 		add_warning(c, 0,
 			    "%lld connections are allowed, but this process may have only %llu "
-			    "descriptors "
-			    "(ulimit -Hn, LimitNOFILE)",
+			    "descriptors (ulimit -Hn, LimitNOFILE)",
 			    (long long)wanted, (unsigned long long)limit.rlim_max);
 }
 

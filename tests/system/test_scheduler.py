@@ -85,6 +85,15 @@ def test_senders_are_slowed_down_while_the_scheduler_is_behind(lab):
     sink.wait_messages(13, timeout=60)
 
 
+def _bring(client):
+    """Bring a message from who is slowed down, and don't wait for its answer."""
+    client.greet()
+    client.command("MAIL FROM:<slowed@sender.test>")
+    client.command("RCPT TO:<to@dest.test>")
+    client.command("DATA", 354)
+    client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+
+
 def test_a_sender_that_is_slowed_down_goes_on_when_the_queue_has_caught_up(lab):
     """Else all clients of a busy relay stand still at once, for as long as it takes, and soon its deliveries do."""
     gate = threading.Event()
@@ -96,11 +105,7 @@ def test_a_sender_that_is_slowed_down_goes_on_when_the_queue_has_caught_up(lab):
         relay.send("waits@sender.test")
         _wait_queued(relay, "incoming", 1)
         with relay.client(timeout=60) as client:
-            client.greet()
-            client.command("MAIL FROM:<slowed@sender.test>")
-            client.command("RCPT TO:<to@dest.test>")
-            client.command("DATA", 354)
-            client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+            _bring(client)
             gate.set()
             client.expect(250)
         relay.wait_event("done", count=3 * (number + 1), timeout=60)
@@ -115,11 +120,7 @@ def test_a_sender_that_is_slowed_down_is_answered_at_the_stop(lab):
     relay.send("waits@sender.test")
     _wait_queued(relay, "incoming", 1)
     with relay.client(timeout=60) as client:
-        client.greet()
-        client.command("MAIL FROM:<slowed@sender.test>")
-        client.command("RCPT TO:<to@dest.test>")
-        client.command("DATA", 354)
-        client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+        _bring(client)
         _wait_queued(relay, "incoming", 2)
         relay.stop()
         client.expect(250)
