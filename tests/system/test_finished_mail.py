@@ -14,6 +14,7 @@ from lab.sink import Rule
 
 PUT_OFF, PASSING = 5, 100
 CONTENT = b"Subject: passes\r\n\r\n" + b"0123456789abcdef\r\n" * 300
+STAYS = b"Subject: stays\r\n\r\n" + b"0123456789abcdef\r\n" * 9000  # more than half of a segment: nothing moves out of it
 
 
 def _listed(relay):
@@ -40,7 +41,7 @@ def _worn(module_lab):
     sink = module_lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="stays"),
                            Rule("rcpt", "451 4.3.0 later", pattern="later"))
     relay = module_lab.relay(_config(sink.port))
-    relay.send(recipients=["stays@dest.test"])
+    relay.send(recipients=["stays@dest.test"], content=STAYS)
     for number in range(PUT_OFF):
         relay.send(recipients=[f"later{number}@dest.test"])
     relay.wait_event("deferred", count=PUT_OFF + 1)
