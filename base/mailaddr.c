@@ -303,3 +303,15 @@ bool mailaddr_domain_valid(const char *text)
 	size_t len;
 	return parse_domain(&c, &len, true) && c.at == c.end;
 }
+
+bool mailaddr_hello_valid(const char *name)
+{
+	char text[INET6_ADDRSTRLEN + 1];
+	struct in6_addr ignored;
+	size_t len = strlen(name);
+	if (name[0] != '[' || len > sizeof text || name[len - 1] != ']')
+		return mailaddr_domain_valid(name);
+	memcpy(text, name + 1, len - 2);
+	text[len - 2] = '\0';
+	return inet_pton(AF_INET6, text, &ignored) == 1 || mailaddr_domain_valid(name);
+}

@@ -48,7 +48,10 @@ const char *mailaddr_domain(const char *address);
 /* The domain of an address as kept: behind the last '@' outside quotes; "" when there is none. */
 
 bool mailaddr_domain_valid(const char *domain);
-/* A host or domain name in ASCII, or an address literal, as in EHLO. */
+/* A host or domain name in ASCII, or an address literal. */
+
+bool mailaddr_hello_valid(const char *name);
+/* As in EHLO. DIFFERS from RFC 5321 4.1.3: an IPv6 address in brackets may lack its tag; clients in Java leave it out. */
 
 bool xtext_decode(const char *text, size_t len, char *to, size_t size);
 /* False: bad syntax, too long, or anything but printable ASCII in the result. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*	ehlo = "EHLO" SP ( Domain / address-literal ) CRLF
- *	helo = "HELO" SP Domain CRLF			RFC 5321 4.1.1.1
+ *	helo = "HELO" SP Domain CRLF			RFC 5321 4.1.1.1; what more is taken is in base/mailaddr.h
  */
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
@@ -18,7 +18,7 @@
 
 static bool take_name(struct session *s, const char *name, bool esmtp)
 {
-	if (!mailaddr_domain_valid(name)) {
+	if (!mailaddr_hello_valid(name)) {
 		session_refuse(s, RESPONSE_BAD_NAME, NULL);
 		return false;
 	}

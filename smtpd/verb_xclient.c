@@ -76,7 +76,7 @@ static bool take_known(struct said *k, enum attribute a, const char *text)
 	switch (a) {
 	case NAME:
 	case HELO:
-		return mailaddr_domain_valid(text);
+		return mailaddr_hello_valid(text);
 	case ADDR:
 		return take_address(text, &k->client);
 	case DESTADDR:

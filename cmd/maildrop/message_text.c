@@ -17,6 +17,7 @@
 
 enum {
 	PIECE = 4096,
+	FIELD_LINE_MAX = 998,
 	ENCODED_MAX = 45, /* bytes in an encoded word, which has 75 at most */
 };
 
@@ -31,9 +32,14 @@ void message_text_fini(struct message_text *m)
 	buf_fini(&m->body);
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static bool is_folded(const struct message_text *m, const char *line)
 {
-	return (*line == ' ' || *line == '\t') && buf_len(&m->header) > 0;
+	return is_blank(*line) && buf_len(&m->header) > 0;
 }
 
 /* As programs write it for a terminal: a CR by itself begins the line again. The relay takes neither it nor a NUL. */
@@ -50,6 +56,31 @@ static void put_text(struct buf *to, const char *line, size_t len)
 	}
 }
 
+/* Lines of the header that are longer than RFC 5322 2.1.1 has them are folded at blanks, which changes nothing that they say:
+ * with -t programs write all recipients on one. */
+static void put_header_line(struct buf *to, const char *line, size_t len)
+{
+	size_t text = len; /* behind it there are blanks only, which make no line of their own */
+	while (text > 0 && is_blank(line[text - 1]))
+		text--;
+	while (text > FIELD_LINE_MAX) {
+		size_t from = 0, fold = 0;
+		while (is_blank(line[from]))
+			from++;
+		for (size_t i = from; i < text && (i <= FIELD_LINE_MAX || !fold); i++)
+			fold = is_blank(line[i]) ? i : fold;
+		if (!fold)
+			break;
+		buf_append(to, line, fold);
+		buf_puts(to, "\r\n");
+		line += fold;
+		text -= fold;
+		len -= fold;
+	}
+	buf_append(to, line, len);
+	buf_puts(to, "\r\n");
+}
+
 /* One line, its end taken off, into header or body. In the header a CR stays what it is, so that the message is refused: as
  * a line end it would begin a field that whoever wrote the one before it has put in, a recipient for -t among them. */
 static void take_line(struct message_text *m, const char *line, size_t len, bool *in_body)
@@ -57,8 +88,7 @@ static void take_line(struct message_text *m, const char *line, size_t len, bool
 	for (size_t i = 0; i < len; i++)
 		m->eightbit = m->eightbit || (unsigned char)line[i] > 0x7f;
 	if (!*in_body && len > 0 && (is_folded(m, line) || header_field_name(line, len) > 0)) {
-		buf_append(&m->header, line, len);
-		buf_puts(&m->header, "\r\n");
+		put_header_line(&m->header, line, len);
 		return;
 	}
 	if (*in_body || len > 0) {

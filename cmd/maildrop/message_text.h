@@ -35,7 +35,7 @@ void message_text_fini(struct message_text *);
 bool message_text_read(struct message_text *, FILE *from, bool dot_ends, uint64_t size_max);
 /* False: reading failed (errno), or more than size_max bytes (too_large; 0: no limit). A line
  * "From " of a mailbox file at the beginning is left out, and so are NULs of the body; a CR in
- * the midst of one of its lines ends that. */
+ * the midst of one of its lines ends that. Long lines of the header are folded. */
 
 bool message_text_recipients(const struct message_text *, struct address_list *, struct buf *error);
 /* Of To, Cc and Bcc; or, where there is any such, of Resent-To, Resent-Cc and Resent-Bcc only. */

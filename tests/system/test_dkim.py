@@ -422,6 +422,19 @@ def test_large_mail_is_signed_and_its_file_is_whole(lab, small):
     assert not relay.events("damage") and not relay.events("quarantined")
 
 
+def test_a_page_on_one_line_is_signed_and_passes_as_it_is(lab, small):
+    config, sink, keys = small
+    relay = lab.relay(config)
+    verifier = DkimPy({"e._domainkey.own.test": keys.record("e")})
+    page = "<p>größer als jede Zeile</p>".encode() * 14000 + b"\r\n"
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("x@y.test", ["to@dest.test"], message("me@own.test") + page + b"." + page)
+    (one,) = sink.wait_messages(1)
+    assert one.content.endswith(page + b"." + page)
+    assert len(signatures_of(one.content)) == 1 and not verifier.broken(one.content)
+
+
 def test_bounces_and_mail_of_the_maildrop_are_signed(lab, small):
     config, sink, keys = small
     sink.behaviour.rules.append(Rule("rcpt", "550 5.1.1 nobody", "nobody@"))

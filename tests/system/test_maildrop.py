@@ -153,6 +153,21 @@ def test_a_large_message_and_many_recipients_go_through_the_maildrop(lab):
     wait_until(lambda: not folder(relay, "large"), what="the large file to go")
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_three_hundred_recipients_on_one_line_are_folded(lab, running):
+    relay, sink = setting_out(lab, start=running)
+    names = [f"recipient{number}@dest.test" for number in range(300)]
+    page = "<p>a page</p>" * 5000
+    submit(relay, "-t", text=f"Subject: one line\nTo: {', '.join(names)}\n\n{page}\n")
+    if not running:
+        start(relay)
+    wait_until(lambda: sorted(to for one in sink.messages for to in one.recipients) == sorted(names), 60, "them all")
+    header, body = sink.messages[0].content.split(b"\r\n\r\n", 1)
+    assert max(len(line) for line in header.split(b"\r\n")) <= 998
+    assert b"\r\nTo: " + ", ".join(names).encode() + b"\r\n" in header.replace(b"\r\n ", b" ") + b"\r\n"
+    assert body == page.encode() + b"\r\n"
+
+
 def test_aliases_hold_for_what_was_left(lab):
     relay, sink = setting_out(lab, start=False)
     relay.config.aliases["all@dest.test"] = {"to": ["a@dest.test", "b@dest.test"]}
@@ -398,6 +413,8 @@ def test_an_unfinished_file_is_not_taken_and_is_removed_when_it_is_old(lab):
 
 def test_limits_hold_on_both_ways(lab):
     relay, sink = setting_out(lab, start=False, message_size_limit="200k")
+    relay.config.listeners["smtp"]["line_limit"] = 2048
+    relay.write_config()
     submit(relay, text="Subject: x\n\n" + "y\n" * 200000, status=EX_DATAERR)
     assert "line" in submit(relay, text="Subject: x\n\n" + "y" * 5000, status=EX_DATAERR)
     assert "loop" in submit(relay, text="Received: x\n" * 60 + "\n", status=EX_DATAERR)

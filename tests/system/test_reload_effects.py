@@ -177,7 +177,7 @@ def _rows():
     yield "listener", "networks", [], ["127.0.0.0/8"], lambda w: w.rcpt(), [550, 250, 250]
     yield "listener", "error_limit", 1, 2, _reply_to("BAD", "BAD"), [421, 500, 500]
     yield "listener", "bare_newline", "normalise", "reject", _code_of(b"Subject: x\r\n\r\na\nb\r\n"), [250, 550, 550]
-    yield "listener", "line_limit", 1000, 3000, _code_of(b"Subject: x\r\n\r\n" + b"a" * 2500 + b"\r\n"), [550, 250, 550]
+    yield "listener", "line_limit", 3000, 1000, _code_of(b"Subject: x\r\n\r\n" + b"a" * 2500 + b"\r\n"), [250, 550, 250]
     yield "listener", "received", "hidden", "full", _has(rb"Received: from client.test"), [False, True, True]
     yield "listener", "add_missing_headers", True, False, _has(rb"\r\nMessage-ID:"), [True, False, False]
     yield "listener", "client_connection_limit", 1, 2, lambda w: _second(w), [421, 220, 220]

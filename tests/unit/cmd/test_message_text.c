@@ -143,6 +143,45 @@ static void a_long_line_is_kept_whole(void **state)
 	fclose(from);
 }
 
+static void expect_header(const char *text, const char *header)
+{
+	struct message_text m;
+	assert_true(read_text(&m, text, false, 0));
+	assert_string_equal(buf_cstr(&m.header), header);
+	message_text_fini(&m);
+}
+
+static void a_long_line_of_the_header_is_folded_at_blanks(void **state)
+{
+	(void)state;
+	char a[997], b[998], text[4096], folded[4096];
+	memset(a, 'a', sizeof a - 1);
+	memset(b, 'b', sizeof b - 1);
+	a[sizeof a - 1] = b[sizeof b - 1] = '\0';
+	snprintf(text, sizeof text, "S: %.995s\n\n", a); /* 998 */
+	snprintf(folded, sizeof folded, "S: %.995s\r\n", a);
+	expect_header(text, folded);
+	snprintf(text, sizeof text, "S: %s \t c\n\n", a);
+	snprintf(folded, sizeof folded, "S:\r\n %s \r\n\t c\r\n", a);
+	expect_header(text, folded);
+	snprintf(text, sizeof text, "S: 1 2 %s %s 3\n  %s%s c\n\n", a, b, b, b);
+	snprintf(folded, sizeof folded, "S: 1 2\r\n %s\r\n %s\r\n 3\r\n  %s%s\r\n c\r\n", a, b, b,
+		 b);
+	expect_header(text, folded);
+}
+
+static void a_line_of_the_header_never_has_blanks_only(void **state)
+{
+	(void)state;
+	char text[4096], folded[4096];
+	snprintf(text, sizeof text, "S:a%2000s\n\n", "");
+	snprintf(folded, sizeof folded, "S:a%2000s\r\n", "");
+	expect_header(text, folded);
+	snprintf(text, sizeof text, "S:a%2000s\n%2000s\n\n", "b", "c");
+	snprintf(folded, sizeof folded, "S:a%995s\r\n%1005s\r\n%2000s\r\n", "", "b", "c");
+	expect_header(text, folded);
+}
+
 static void expect_recipients(const char *text, const char *joined)
 {
 	struct message_text m;
@@ -254,6 +293,8 @@ int main(void)
 		cmocka_unit_test(more_than_the_limit_is_not_read),
 		cmocka_unit_test(a_line_without_an_end_is_read_up_to_the_limit),
 		cmocka_unit_test(a_long_line_is_kept_whole),
+		cmocka_unit_test(a_long_line_of_the_header_is_folded_at_blanks),
+		cmocka_unit_test(a_line_of_the_header_never_has_blanks_only),
 		cmocka_unit_test(recipients_are_those_of_three_fields),
 		cmocka_unit_test(a_field_at_fault_is_cited_on_one_line),
 		cmocka_unit_test(what_is_missing_is_added),
