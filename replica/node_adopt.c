@@ -501,7 +501,7 @@ static void forget_unit(struct node *n)
 	for (int i = 0; i < t->n; i++) {
 		struct roster_row *r = roster_find(&n->roster, t->unit[i].node);
 		char *folder = folder_of(t->unit[i].node);
-		if (r)
+		if (r && !is_hollow(r)) /* that is not chosen anyway, but to be told of */
 			r->rest_ms = clock_up_ms() + REST_TIMES * patience_ms(n);
 		harvest_remove_folder(n->conf->spool, folder);
 		free(folder);

@@ -148,6 +148,7 @@ def test_patterns_sites_and_ids_from_standard_input_choose(relay):
     assert chosen("--site", site, "--queue", "hold") == [1, 2]
     done = relay.command("queue", "flush", "-", stdin=f"{ids[0]} sent\n{ids[0].lower()} sent\n{ids[3]}\n{ids[0]}\n")
     assert done.stdout == "2 messages flushed\n"
+    wait_until(lambda: chosen("--queue", "deferred") == [0, 3], what="the end of their attempts")
     assert sorted(chosen(ids[2], ids[1], ids[2])) == [1, 2]
     done = relay.command("queue", "delete", "-", stdin="")
     assert done.returncode == REFUSED and "no ids" in done.stderr
