@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* stalling.c - a library that is loaded before the others: each of the relay's threads stands still now and then, as one that
+/* stalling.c - a library that is loaded before the others: each of a program's threads stands still now and then, as one that
  * has no processor does, and the disk is slow. Made and used by tests/steady --stalls.
  *
  * Once in 0 to 2 * EACH_MS (evenly), when it was woken or had the disk write, a thread waits for up to STALL_MS more. Which
- * and for how long follows from SLUICE_STALLS, a number, and from the order in which threads began. Other programs, and those
- * that the relay runs, are left alone. */
+ * and for how long follows from SLUICE_STALLS, a number, and from the order in which threads began. SLUICE_STALLED is the
+ * beginning of the program's name: sluice, or python for the tests themselves. All others are left alone. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,12 +27,12 @@ static _Thread_local int64_t next_ms;
 static void __attribute__((constructor)) look_whether_it_is_ours(void)
 {
 	char path[PATH_MAX];
-	const char *number = getenv("SLUICE_STALLS");
+	const char *number = getenv("SLUICE_STALLS"), *name = getenv("SLUICE_STALLED");
 	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-	if (!number || n <= 0)
+	if (!number || !name || n <= 0)
 		return;
 	path[n] = '\0';
-	if (strcmp(strrchr(path, '/'), "/sluice") == 0)
+	if (strncmp(strrchr(path, '/') + 1, name, strlen(name)) == 0)
 		atomic_store(&seed, strtoull(number, NULL, 10) + 1);
 }
 
@@ -76,6 +77,14 @@ static void stall_now_and_then(void)
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
 {
 	int n = epoll_pwait(fd, events, most, timeout_ms, NULL);
+	stall_now_and_then();
+	return n;
+}
+
+int poll(struct pollfd *fds, nfds_t nfds, int timeout_ms)
+{
+	struct timespec t = {timeout_ms / 1000, timeout_ms % 1000 * 1000000};
+	int n = ppoll(fds, nfds, timeout_ms < 0 ? NULL : &t, NULL);
 	stall_now_and_then();
 	return n;
 }

@@ -60,7 +60,7 @@ def test_a_limit_of_connections_costs_nothing_but_the_window(lab, kind, places):
     busiest = by_session.most_common(places)
     assert len(busiest) == places and busiest[-1][1] > MESSAGES / places / 4, by_session
     assert max(row["busy"] for row in seen) == places
-    assert places * 0.8 <= _average_busy(seen) <= places, [row["busy"] for row in seen]
+    assert places * 0.6 <= _average_busy(seen) <= places, [row["busy"] for row in seen]
     # It grows no further than what is in use and the initial window allow.
     assert places - 1 <= seen[-1]["window"] <= places + max(places, INITIAL) + 1, [row["window"] for row in seen]
     assert all(row["state"] in ("alive", "limited") for row in seen)

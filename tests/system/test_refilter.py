@@ -323,6 +323,7 @@ def test_which_messages(world):
     first, second = world.hold(sender="x@sender.test")[0], world.hold(sender="y@sender.test")[0]
     done = world.refilter("--from", "x@*")
     assert done.stdout == "1 message released\n" and world.held() == [second]
+    world.relay.wait_event("done", id=first)
     done = world.refilter(first, second)
     assert (done.returncode, done.stderr) == (REFUSED, f"sluice: {first}: no such message in the queue\n")
     assert done.stdout == "1 message released\n1 not found\n"
