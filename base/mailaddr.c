@@ -82,6 +82,20 @@ static bool skip_dot_string(struct cursor *c)
 	return true;
 }
 
+/* DIFFERS from RFC 5321 4.1.2: dots may begin, end and follow each other. */
+static bool skip_loose_string(struct cursor *c)
+{
+	bool any = false;
+	for (int ch; (ch = peek_byte(c)) == '.' || ch > 127 || is_atext(ch);) {
+		if (skip_byte(c, '.'))
+			continue;
+		if (!skip_atom(c))
+			return false;
+		any = true;
+	}
+	return any || set_fault(c, MAILADDR_SYNTAX);
+}
+
 static bool skip_quoted_string(struct cursor *c)
 {
 	c->at++;
@@ -107,6 +121,15 @@ static bool plain_local(const char *text, size_t len)
 {
 	struct cursor c = {.at = text, .end = text + len, .utf8_allowed = true};
 	return len > 0 && skip_dot_string(&c) && c.at == c.end;
+}
+
+/* Some have an address of old whose local part is none without quotes: with dots at its end, or two in a row. */
+static size_t put_in_quotes(const char *from, size_t len, char *to)
+{
+	to[0] = '"';
+	memcpy(to + 1, from, len);
+	to[len + 1] = '"';
+	return len + 2;
 }
 
 /* Write a quoted local part as it is kept: without quotes where it needs none, else with as few
@@ -138,13 +161,16 @@ static bool local_part(struct cursor *c, struct mailaddr *a)
 {
 	const char *start = c->at;
 	bool quoted = peek_byte(c) == '"';
-	if (!(quoted ? skip_quoted_string(c) : skip_dot_string(c)))
+	if (!(quoted ? skip_quoted_string(c) : skip_loose_string(c)))
 		return false;
 	size_t len = (size_t)(c->at - start);
-	if (len > MAILADDR_LOCAL_MAX)
+	bool needs_quotes = !quoted && !plain_local(start, len);
+	if (len + (needs_quotes ? 2 : 0) > MAILADDR_LOCAL_MAX)
 		return set_fault(c, MAILADDR_LOCAL_TOO_LONG);
 	if (quoted)
 		len = keep_quoted(start, len, a->text);
+	else if (needs_quotes)
+		len = put_in_quotes(start, len, a->text);
 	else
 		memcpy(a->text, start, len);
 	a->at = len;

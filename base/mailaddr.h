@@ -35,7 +35,7 @@ struct mailaddr {
 
 enum mailaddr_result mailaddr_path(const char **cursor, bool utf8_allowed, struct mailaddr *);
 /* Parse "<...>" at *cursor and step over it: Reverse-path, Forward-path, with a source route, which
- * is dropped, "<>" and "<postmaster>" (no domain). */
+ * is dropped, "<>" and "<postmaster>" (no domain). A local part with dots where none may be gets quotes. */
 
 enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_allowed,
 				      struct mailaddr *);

@@ -130,9 +130,16 @@ static bool may_have_address(const char *key)
 	return colon && strchr(colon + 1, ':');
 }
 
+/* An address with quotes that it may not need, or with dots for which it needs some. */
+static bool may_be_kept_otherwise(const char *key)
+{
+	return strchr(key, '"') || strstr(key, "..") || strstr(key, ".@") ||
+	       (key[0] == '.' && strchr(key, '@'));
+}
+
 bool name_key_plain(const char *key)
 {
-	return utf8_is_ascii(key) && !strchr(key, '"') && !has_final_dot(key) &&
+	return utf8_is_ascii(key) && !may_be_kept_otherwise(key) && !has_final_dot(key) &&
 	       !may_have_address(key);
 }
 
@@ -154,7 +161,8 @@ bool name_key_into(const char *key, char *to, size_t size)
 /* A local part is quoted as an envelope keeps it. NULL: there is none that is, or it is no address. */
 static const char *as_kept(const char *key, struct mailaddr *a)
 {
-	bool good = strchr(key, '"') && mailaddr_mailbox(key, strlen(key), true, a) == MAILADDR_OK;
+	bool good = may_be_kept_otherwise(key) &&
+		    mailaddr_mailbox(key, strlen(key), true, a) == MAILADDR_OK;
 	return good ? a->text : NULL;
 }
 

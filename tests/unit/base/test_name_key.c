@@ -131,6 +131,11 @@ static void a_local_part_has_quotes_where_it_needs_them(void **state)
 	is_key("\"an\\na\"@a.test.", "anna@a.test");
 	is_key("\"a\\ b\"@a.test", "\"a b\"@a.test");
 	is_key("\"anna@a.test", "\"anna@a.test");
+	is_key("anna.@A.test", "\"anna.\"@a.test");
+	is_key("a..b@a.test.", "\"a..b\"@a.test");
+	is_key(".a@a.test", "\".a\"@a.test");
+	is_key("..@a.test", "..@a.test");
+	is_key(".a.test", ".a.test");
 }
 
 static void a_key_fits_each_spelling_of_its_name(void **state)
