@@ -207,6 +207,7 @@
 	X("relay_*", "write a transport section of that name")                                     \
 	X("smtp_bind_address6", "see source_address: it takes one of IPv4 and one of IPv6, with "  \
 				"a comma")                                                         \
+	X("*line_length_limit", "lines are not folded: see line_limit in the section listener")    \
 	X("smtp_generic_maps", "see sender_canonical, recipient_canonical and rewrite_header: "    \
 			       "all mail goes out by SMTP")                                        \
 	X("default_transport", "see the section route \"*\"")                                      \
