@@ -6,7 +6,7 @@
 #			ONLY=test_flow.py, ONLY=test_flow.py::test_name: these and no others
 #	make check-long what looks longer: lint, sanitizers, fuzzers, long histories
 #	make check-on trixie (or bookworm)   make demo and make check, in a bare Debian that is made for it
-#	make steady     every test many times, also beside compilers: RUNS=30, BESIDE=4
+#	make steady     every test many times, also beside compilers, or with threads that stand still: RUNS=30, BESIDE=4, STALLS=7
 #	make mutations  break the code on purpose, a hundred times, and see that a test turns red each time; ONLY=fence
 #	make lint       floors, format, warnings of a second compiler
 #	make bench      speed, side by side with others in one run
@@ -216,7 +216,7 @@ check-long:
 	@tests/run --long $(ONLY)
 
 steady: deps
-	@tests/steady $(RUNS) $(if $(BESIDE),--beside $(BESIDE)) $(ONLY)
+	@tests/steady $(RUNS) $(if $(BESIDE),--beside $(BESIDE)) $(if $(STALLS),--stalls $(STALLS)) $(ONLY)
 
 mutations: deps
 	@tests/mutations $(ONLY)

@@ -175,7 +175,7 @@
 	  "The longest time that the content of one message may take.")                            \
 	P(duration, tls_timeout, "60s", 10, DAYS(1), RELOAD, "",                                   \
 	  "The longest time that a TLS handshake may take.")                                       \
-	P(number, line_limit, "1000000", 1000, 1000000, RELOAD, "",                                   \
+	P(number, line_limit, "1000000", 1000, 1000000, RELOAD, "",                                \
 	  "Bytes in a line of text, CRLF included, before the message is refused with 550 5.6.0. " \
 	  "RFC 5321 says 1000, but programs write HTML as one line, and few hosts refuse it.")     \
 	P(choice, bare_newline, "reject", 0, 0, RELOAD, "reject|normalise",                        \

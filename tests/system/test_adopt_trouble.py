@@ -402,7 +402,7 @@ def test_a_queue_whose_copy_is_lost_is_left_to_its_node(lab, nats, node, lose, r
     ids = take(relay, 3, 0)
     relay.kill()
     lose(nats, name)
-    told = other.wait_event("node", 60, state="left", node=name)
+    told = other.wait_event("node", 45, state="left", node=name)  # and not after ten times adopt_after
     assert reason in told.keys["reason"] and row_of(nats, name)["state"] == state
     relay.start()
     relay.wait_event("node", 60, state="up", count=2)
