@@ -293,8 +293,8 @@ def test_a_question_is_asked_while_anybody_waits_for_it(lab, honest):
 
 
 def test_a_server_that_is_asked_more_than_it_can_answer_answers_what_it_can(lab, honest):
-    """Some 13 a second, of 60 who have three questions each, and begin again: each would wait for four seconds, and may for one."""
-    honest.mood = lambda handler, text: (time.sleep(0.3), handler.wfile.write(netstring(text)))
+    """Some 40 a second, of 120 who have three questions each, and begin again: each would wait for nine seconds, and may for one."""
+    honest.mood = lambda handler, text: (time.sleep(0.1), handler.wfile.write(netstring(text)))
     relay = _relay(lab, {"error_limit": 0, "junk_command_limit": 0}, sender_access=[honest.table("m")], socketmap_timeout="1s")
     said, enough = [], threading.Event()
 
@@ -309,7 +309,7 @@ def test_a_server_that_is_asked_more_than_it_can_answer_answers_what_it_can(lab,
                 said.append(client.expect("").text)
                 client.command("RSET", 250)
 
-    threads = [threading.Thread(target=ask_on, args=[number]) for number in range(60)]
+    threads = [threading.Thread(target=ask_on, args=[number]) for number in range(120)]
     for thread in threads:
         thread.start()
     try:
