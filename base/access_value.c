@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static const char *parse_refusal(const char *text, int code, struct access_value
 	const char *start = text, *word = words_next(&text, &len);
 	char class = (char)('0' + v->code / 100), classes[] = {class, '\0'};
 	v->action = ACCESS_REFUSE;
+	assert(v->code / 100 == 4 || v->code / 100 == 5);
 	if (len == 3 && strspn(word, "0123456789") >= 3 && !code_of(word, len)) {
 		buf_puts(why, "the code of a refusal is 400 to 599, and not 421");
 		return word;
@@ -41,6 +43,7 @@ static const char *parse_refusal(const char *text, int code, struct access_value
 	}
 	snprintf(v->dsn, sizeof v->dsn, "%c.7.1", class);
 	if (words_dsn(word, len, classes)) {
+		assert(len < sizeof v->dsn);
 		snprintf(v->dsn, sizeof v->dsn, "%.*s", (int)len, word);
 		start = text;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ static bool skip_text(struct cursor *c, const char *but)
 	size_t left = (size_t)(c->end - c->at);
 	memcpy(character, c->at, left < 4 ? left : 4);
 	size_t len = utf8_length(character);
+	assert(len <= left);
 	if (len < 2 || ((unsigned char)character[0] == 0xc2 && (unsigned char)character[1] < 0xa0))
 		return refuse_list(c, "it is no UTF-8");
 	c->at += len;
@@ -92,6 +94,7 @@ static bool skip_quoted_pair(struct cursor *c)
 static void skip_comment(struct cursor *c)
 {
 	int depth = 0;
+	assert(byte_at_cursor(c) == '(');
 	do {
 		if (skip_byte(c, '('))
 			depth++;
@@ -176,6 +179,7 @@ static bool take_addr_spec(struct cursor *c)
 
 static bool take_angle(struct cursor *c)
 {
+	assert(byte_at_cursor(c) == '<');
 	c->at++;
 	skip_cfws(c);
 	if (!take_addr_spec(c))
@@ -208,6 +212,7 @@ static bool take_group(struct cursor *c, const char *name)
 {
 	if (memchr(name, '@', (size_t)(c->at - name)))
 		return refuse_list(c, "a group is called like an address");
+	assert(byte_at_cursor(c) == ':');
 	c->at++;
 	skip_cfws(c);
 	if (byte_at_cursor(c) != ';' && !take_list(c, true))
@@ -253,5 +258,6 @@ bool author_list(const char *field, size_t len, struct address_list *to, struct 
 		c.end -= 2;
 	if (take_list(&c, false) && c.at < c.end)
 		refuse_list(&c, "there is a character that belongs to no address");
+	assert(c.at <= c.end && to->n <= AUTHOR_LIST_MAX);
 	return !c.failed;
 }

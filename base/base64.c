@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/base64.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <openssl/evp.h>
 
 void base64_encode(struct buf *to, const void *from, size_t len)
 {
+	assert(len <= INT_MAX / 4 * 3); /* the library counts in int */
 	char *place = buf_reserve(to, (len + 2) / 3 * 4 + 1);
 	buf_commit(to, (size_t)EVP_EncodeBlock((unsigned char *)place, from, (int)len));
 }

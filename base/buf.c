@@ -35,6 +35,7 @@ void buf_wipe(struct buf *b)
 char *buf_grow(struct buf *b, size_t len)
 {
 	size_t used = buf_len(b);
+	assert(b->head <= b->tail && b->tail <= b->cap);
 	if (b->head > 0 && b->cap - used >= len && b->head >= used) {
 		memcpy(b->data, b->data + b->head, used);
 	} else {

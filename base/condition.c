@@ -39,16 +39,19 @@ const char *condition_name(enum condition c)
 
 const char *condition_effect(enum condition c)
 {
+	assert(c < CONDITION_COUNT);
 	return rows[c].effect;
 }
 
 const char *condition_remedy(enum condition c)
 {
+	assert(c < CONDITION_COUNT);
 	return rows[c].remedy;
 }
 
 bool condition_stops(enum condition c)
 {
+	assert(c < CONDITION_COUNT);
 	return rows[c].stops;
 }
 
@@ -127,6 +130,7 @@ static void add_row(enum condition c, const char *subject, const char *reason)
 /* The same name, and more or less harm. */
 static void turn_into(struct condition_row *r, enum condition c)
 {
+	assert(r->is != c && is_of(r, c));
 	count_row(r, -1);
 	r->is = c;
 	count_row(r, 1);
@@ -195,6 +199,7 @@ void conditions_end(void)
 	pthread_mutex_lock(&list.lock);
 	while (list.n > 0)
 		end_row(&list.row[list.n - 1]);
+	assert(atomic_load(&list.stopping) == 0);
 	pthread_mutex_unlock(&list.lock);
 }
 
@@ -204,6 +209,7 @@ static void copy_rows(struct conditions *to, bool stopping)
 		const struct condition_row *r = &list.row[i];
 		if (rows[r->is].stops != stopping)
 			continue;
+		assert(to->n < list.n);
 		struct condition_row *own = &to->row[to->n++];
 		*own = *r;
 		own->subject = mem_strdup(r->subject);

@@ -152,6 +152,8 @@ struct conf *conf_with_tables(struct conf *c, struct tables *tables)
 	/* All but the count, which others change meanwhile. */
 	const size_t from = offsetof(struct conf, file);
 	struct conf *copy = mem_alloc(sizeof *copy);
+	assert(!c->whole ||
+	       !c->whole->whole); /* else each change of a table would keep all before it */
 	memcpy((char *)copy + from, (const char *)c + from, sizeof *copy - from);
 	atomic_init(&copy->refs, 1);
 	copy->whole = conf_ref(c->whole ? c->whole : c);
@@ -224,6 +226,7 @@ void conf_differences(const struct buf *fixed, const struct conf *new, struct bu
 	const char *old = buf_data(fixed), *end = old + buf_len(fixed), *now = buf_data(&changed);
 	while (old < end) {
 		const char *name = old;
+		assert(strcmp(name, now) == 0); /* they are the same settings, in the same order */
 		old += strlen(old) + 1;
 		now += strlen(now) + 1;
 		if (strcmp(old, now) != 0)

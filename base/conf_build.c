@@ -7,6 +7,7 @@
 #include "base/tables.h"
 #include "base/tls_verify.h"
 
+#include <assert.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static int count_blocks(const struct builder *b, int kind, const char *title)
 
 static void set_title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
+	assert(conf_sections[kind].titled && !t->title);
 	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS ||
 		      kind == CONF_KIND_DKIM || kind == CONF_KIND_FLOW;
 	t->title = folded ? name_key(text) : mem_strdup(text);
@@ -224,6 +226,7 @@ static void build_providers(struct builder *b)
 	struct conf *c = b->conf;
 	struct conf_file *file = conf_provider_files(c, b->lines, b->faults);
 	int n = count_providers(b->from);
+	assert(c->nprovider == 0);
 	for (int i = 0; i < c->providers.n; i++)
 		n += count_providers(&file[i]);
 	c->provider = mem_zalloc((size_t)(n + 1) * sizeof *c->provider);

@@ -7,6 +7,7 @@
 #include "base/tls_keys.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -137,6 +138,7 @@ int conf_dkim_find(const struct conf *c, const char *domain,
 	int n = c->ndkim > 0 ? find_titled(c, domain, found) : 0;
 	for (const char *dot = domain; c->ndkim > 0 && n == 0 && (dot = strchr(dot, '.')); dot++)
 		n = find_titled(c, dot, found);
+	assert(n <= CONF_DKIM_MAX);
 	return n;
 }
 

@@ -147,6 +147,7 @@ static const struct seen *find_seen(const cfg_opt_t *opt, int *n)
 {
 	int first = find_bound(opt, false);
 	*n = find_bound(opt, true) - first;
+	assert(*n >= 0 && first + *n <= reading.nseen);
 	return reading.seen + first;
 }
 
@@ -258,6 +259,7 @@ static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 {
 	const struct conf_section *s = reading.sections[kind];
 	struct conf_block b = {.kind = kind, .line = line};
+	assert(line > 0);
 	b.title = take_title(s, cfg, line);
 	for (int i = 0; i < s->nrow; i++)
 		take_setting(&b, cfg, &s->row[i]);
@@ -353,6 +355,7 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 		     struct conf_faults *faults)
 {
 	struct conf_scan scan;
+	assert(reading.nseen == 0); /* one file at a time */
 	*f = (struct conf_file){0};
 	conf_scan(&scan, text, file, faults);
 	reading.file = file;

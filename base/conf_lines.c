@@ -10,6 +10,7 @@
 void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
 {
 	assert(!l->sorted);
+	assert(item >= -1);
 	l->line = mem_realloc(l->line, (size_t)(l->n + 1) * sizeof *l->line);
 	l->line[l->n] = (struct conf_line){place, item, line, l->n};
 	l->n++;

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define FAULT(place, item, line, ...)                                                              \
@@ -86,6 +87,7 @@ const char *conf_milter_action(enum milter_default action)
 					    [MILTER_DEFAULT_ACCEPT] = "accept",
 					    [MILTER_DEFAULT_REJECT] = "reject",
 					    [MILTER_DEFAULT_QUARANTINE] = "quarantine"};
+	assert((size_t)action < sizeof names / sizeof *names);
 	return names[action];
 }
 

@@ -10,6 +10,7 @@
 #include "base/name_key.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ void conf_provider_check(struct conf *c, const struct conf_lines *lines, struct 
 		add_suffixes(c, &c->provider[i], lines, faults);
 		find_transport(c, &c->provider[i], lines, faults);
 	}
+	assert((size_t)c->nsuffix <= n);
 	qsort(c->suffix, (size_t)c->nsuffix, sizeof *c->suffix, by_name_and_line);
 	for (int i = 1; i < c->nsuffix; i++) {
 		const struct conf_suffix *s = &c->suffix[i];

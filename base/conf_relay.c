@@ -8,6 +8,7 @@
 #include "base/name_key.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ bool conf_relay_read(const char *text, struct conf_relay *r)
 	char *relay = mem_strndup(text, equals ? (size_t)(equals - text) : strlen(text));
 	bool good = conf_relay_parse(relay, &r->host, &r->port, &r->bracketed);
 	free(relay);
+	assert(good == (r->host != NULL)); /* it is the caller's to free */
 	return good;
 }
 

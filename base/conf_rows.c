@@ -168,6 +168,7 @@ static const struct {
 
 int conf_count(const struct conf *c, enum conf_kind kind)
 {
+	assert(kind < CONF_KINDS);
 	const char *at = (const char *)c + places[kind].count;
 	return conf_sections[kind].titled ? *(const int *)at : 1;
 }
@@ -184,6 +185,7 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 
 void *conf_find(const struct conf *c, enum conf_kind kind, const char *title)
 {
+	assert(conf_sections[kind].titled);
 	for (int i = 0; i < conf_count(c, kind); i++) {
 		struct conf_titled *section = conf_at(c, kind, i);
 		if (strcmp(section->title, title) == 0)

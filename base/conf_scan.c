@@ -54,6 +54,7 @@ static void add_word(struct scanner *s, const char *text, size_t len)
 		end_statement(s);
 	if (s->nword == 0)
 		s->word_line = s->line;
+	assert(s->nword < 2 && !s->word[s->nword]);
 	s->word[s->nword++] = mem_strndup(text, len);
 }
 
@@ -108,6 +109,7 @@ static bool scan_quoted(struct scanner *s)
 		else
 			copy_bytes(s, 1);
 	}
+	assert(s->at == end);
 	copy_bytes(s, 1);
 	s->word_end = buf_len(&s->scan->clean);
 	return true;

@@ -8,6 +8,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ const union address *conf_transport_from(const struct conf_transport *t,
 	if (source)
 		return conf_source_address(source, family);
 	int n = address_parse_sources(t->source_address, own);
+	assert(n <= 2);
 	for (int i = 0; i < n; i++)
 		if (own[i].sa.sa_family == family)
 			return &own[i];
@@ -126,6 +128,7 @@ static void take_address(struct check *c, struct conf_source *s, int i)
 	union address a;
 	const char *text = s->address.item[i];
 	const struct conf_source *other;
+	assert(s->nbind <= 2 && s->nbind <= i);
 	bool good = address_parse(text, 0, &a);
 	address_unmask(&a);
 	if (!good)
@@ -183,6 +186,7 @@ static void take_use(struct check *c, struct conf_uses *u, const struct conf_lis
 {
 	const char *text = l->item[i];
 	struct item it = read_item(text);
+	assert(u->n <= i);
 	char *name = mem_strndup(text, it.name_len);
 	const struct conf_source *s = conf_source_find(c->conf, name);
 	free(name);

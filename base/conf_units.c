@@ -93,6 +93,7 @@ void conf_amount_print(enum conf_type type, int64_t value, struct buf *to)
 		buf_printf(to, "%" PRId64 "%s", value, type == CONF_percent ? "%" : "");
 		return;
 	}
+	assert(type == CONF_duration || type == CONF_size);
 	const struct unit *u = best_unit(type == CONF_duration ? times : sizes, value);
 	buf_printf(to, "%" PRId64 "%s", value / u->worth, u->name);
 }
@@ -162,6 +163,7 @@ bool conf_rate_parse(const char *text, struct conf_rate *to, struct buf *why)
 	if (events / divisor > RATE_EVENTS_MAX || worth / divisor > RATE_MS_MAX)
 		return refuse_rate(text, why);
 	*to = (struct conf_rate){events / divisor, worth / divisor};
+	assert(to->events > 0 && to->per_ms > 0);
 	return true;
 }
 
@@ -211,5 +213,6 @@ bool conf_feedback_parse(const char *text, struct conf_feedback *to, struct buf 
 
 void conf_feedback_print(const struct conf_feedback *f, struct buf *to)
 {
+	assert((size_t)f->form < sizeof forms / sizeof *forms);
 	buf_printf(to, "\"%.15g%s\"", f->value, forms[f->form]);
 }

@@ -205,6 +205,7 @@ void conf_value_free(const struct conf_row *row, void *place)
 
 static size_t size_of(enum conf_type type)
 {
+	assert(type != CONF_text && type != CONF_list);
 	switch (type) {
 	case CONF_flag:
 		return sizeof(CONF_TYPE_flag);
@@ -221,6 +222,7 @@ static size_t size_of(enum conf_type type)
 
 void conf_value_copy(const struct conf_row *row, void *to, const void *from)
 {
+	assert(to != from);
 	conf_value_free(row, to);
 	if (row->type == CONF_list) {
 		const struct conf_list *l = from;
@@ -288,8 +290,11 @@ static void print_list(struct buf *to, const struct conf_list *l)
 
 static void print_choice(struct buf *to, const char *choices, int n)
 {
-	while (n-- > 0)
-		choices += strcspn(choices, "|") + 1;
+	for (; n > 0; n--) {
+		choices += strcspn(choices, "|");
+		assert(*choices == '|');
+		choices++;
+	}
 	buf_printf(to, "\"%.*s\"", (int)strcspn(choices, "|"), choices);
 }
 

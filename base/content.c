@@ -95,6 +95,7 @@ ssize_t content_read(const struct content *c, uint64_t offset, void *to, size_t 
 		return 0;
 	if (len > c->size - offset)
 		len = (size_t)(c->size - offset);
+	assert(!c->memory != !c->file);
 	if (c->memory) {
 		memcpy(to, c->memory + offset, len);
 		return (ssize_t)len;
@@ -120,6 +121,7 @@ bool content_intact(const struct content *c, uint32_t *sum, uint64_t offset, con
 	if (!c->summed)
 		return true;
 	assert(c->file);
+	assert(offset <= c->size && len <= c->size - offset);
 	*sum = crc32c(*sum, bytes, len);
 	if (offset + len < c->size || *sum == c->sum)
 		return true;

@@ -7,6 +7,7 @@
 #include "base/tables.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static struct credential *make_credential(const char *login, size_t login_len, c
 {
 	struct credential *c = mem_zalloc(sizeof *c);
 	atomic_init(&c->refs, 1);
+	assert(kind_of(secret, secret_len) < KINDS);
 	c->kind = (enum credential_kind)kind_of(secret, secret_len);
 	c->login = mem_strndup(login, login_len);
 	size_t prefix = strlen(kinds[c->kind]);
@@ -128,6 +130,7 @@ static int hop_keys(const char *hop, char *key[HOP_KEYS])
 			key[n++] = mem_printf("[%s]", r.host);
 		key[n++] = mem_strdup(r.host);
 	}
+	assert(n > 0 && n <= HOP_KEYS);
 	free(r.host);
 	for (int i = 0; i < n; i++)
 		fold_case(key[i]);

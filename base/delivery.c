@@ -82,6 +82,7 @@ void delivery_free_few(struct delivery **dp, struct few *of)
 		delivery_free(dp);
 		return;
 	}
+	assert(of->size == DELIVERY_OF_ONE && d->nrcpt == 1);
 	drop_references(d);
 	few_give(of, d);
 	*dp = NULL;

@@ -59,6 +59,7 @@ bool descriptors_room(enum descriptor_use use)
 
 void descriptors_count(enum descriptor_use use)
 {
+	assert(use < DESCRIPTOR_USES_N);
 	atomic_fetch_add_explicit(&taken[use], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&taken_in_all, 1, memory_order_relaxed);
 }
@@ -73,6 +74,7 @@ bool descriptors_take(enum descriptor_use use)
 
 void descriptors_give(enum descriptor_use use)
 {
+	assert(use < DESCRIPTOR_USES_N);
 	int64_t before = atomic_fetch_sub_explicit(&taken[use], 1, memory_order_relaxed);
 	int64_t in_all = atomic_fetch_sub_explicit(&taken_in_all, 1, memory_order_relaxed);
 	assert(before > 0 && in_all > 0);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/tables.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static bool add_row(struct dkim_rows *r, const char *text, size_t len, struct bu
 		buf_puts(why, "must be SELECTOR FILE, and further ones with commas between them");
 		return false;
 	}
+	assert(r->n < CONF_DKIM_MAX);
 	struct dkim_row *row = &r->row[r->n++];
 	gap = strspn(text + word, blanks);
 	row->selector = mem_strndup(text, word);

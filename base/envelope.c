@@ -38,6 +38,7 @@ void envelope_free(struct envelope **ep)
 	for (uint32_t i = 0; i < e->nhistory; i++)
 		verdict_unref(e->history[i].verdict);
 	free(e->history);
+	assert(!e->packed || !e->index.slot);
 	if (!e->packed)
 		free_pieces(e);
 	free(e);
@@ -69,7 +70,7 @@ static void pack_text(char **text, char **to)
 
 struct envelope *envelope_pack(struct envelope *from)
 {
-	assert(!from->packed);
+	assert(!from->packed && from->nhistory == 0);
 	recipient_index_forget(&from->index);
 	size_t size = packed_size(from);
 	struct envelope *e = mem_alloc(size);
@@ -85,6 +86,7 @@ struct envelope *envelope_pack(struct envelope *from)
 	pack_text(&e->client, &to);
 	pack_text(&e->envid, &to);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		assert(!e->rcpt[i].last);
 		pack_text(&e->rcpt[i].address, &to);
 		pack_text(&e->rcpt[i].orcpt, &to);
 	}
@@ -148,6 +150,7 @@ void envelope_add_history(struct envelope *e, const struct history *h)
 			(e->nhistory - ENVELOPE_HISTORY_FIRST) * sizeof *oldest);
 	}
 	e->history = mem_realloc(e->history, (e->nhistory + 1) * sizeof *e->history);
+	assert(h->verdict && e->nhistory < ENVELOPE_HISTORY_MAX);
 	e->history[e->nhistory] = *h;
 	verdict_ref(h->verdict);
 	e->nhistory++;

@@ -11,6 +11,7 @@ static _Atomic int64_t taken, limit = INT64_MAX;
 
 struct event_line *event_line_new(const char *line, size_t len)
 {
+	assert(len > 0 && line[len - 1] == '\n');
 	struct event_line *e = mem_alloc(sizeof *e + len);
 	e->note.type = EVENT_LINE;
 	e->len = len;

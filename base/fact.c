@@ -16,6 +16,7 @@ static const char *const names[] = {
 
 struct fact *fact_new(enum fact_note type, const char *key)
 {
+	assert(type == FACT_SEEN || type == FACT_HEARD);
 	struct fact *f = mailbox_note(sizeof *f, type);
 	f->key = mem_strdup(key);
 	return f;
@@ -74,6 +75,7 @@ int64_t fact_stamp(int64_t known, int64_t now_ms)
 
 static bool is_newer(const struct fact_part *a, const struct fact_part *b)
 {
+	assert(!a->text == !a->node && !b->text == !b->node);
 	if (!a->text || !b->text || a->stamp != b->stamp)
 		return a->text && (!b->text || a->stamp > b->stamp);
 	return strcmp(a->node, b->node) > 0;
@@ -82,6 +84,7 @@ static bool is_newer(const struct fact_part *a, const struct fact_part *b)
 unsigned fact_merge(struct fact *known, const struct fact *heard)
 {
 	unsigned changed = 0;
+	assert(known != heard);
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++) {
 		const struct fact_part *p = &heard->part[i];
 		if (!is_newer(p, &known->part[i]))

@@ -31,8 +31,9 @@ void few_fini(struct few *f)
 	for (struct few_kept *one; (one = f->kept);) {
 		f->kept = one->next;
 		free(one);
+		f->n--;
 	}
-	f->n = 0;
+	assert(f->n == 0);
 }
 
 void *few_take(struct few *f)
@@ -50,6 +51,7 @@ void *few_take(struct few *f)
 void few_give(struct few *f, void *it)
 {
 	struct few_kept *one = it;
+	assert(f->size > 0);
 	if (f->n >= MOST) {
 		free(it);
 		return;

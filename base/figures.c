@@ -66,6 +66,7 @@ bool figures_number(const char **text, int64_t most, int64_t *to)
 {
 	const char *at = *text + strspn(*text, " ");
 	int64_t n = 0;
+	assert(most >= 9);
 	if (*at < '0' || *at > '9')
 		return false;
 	for (; *at >= '0' && *at <= '9'; at++) {

@@ -15,6 +15,7 @@ enum { PIECE = 64 << 10, NULL_MAJOR = 1, NULL_MINOR = 3 };
 
 bool file_read(int fd, size_t most, struct buf *to)
 {
+	assert(fd >= 0);
 	size_t before = buf_len(to);
 	for (;;) {
 		ssize_t n = read(fd, buf_reserve(to, PIECE), PIECE);
@@ -85,6 +86,7 @@ bool file_is_same(const struct stat *a, const struct stat *b)
 
 bool file_write(int fd, const void *data, size_t len)
 {
+	assert(fd >= 0);
 	for (const char *from = data; len > 0;) {
 		ssize_t n = write(fd, from, len);
 		if (n < 0 && errno == EINTR)
@@ -119,5 +121,6 @@ static bool sync_name(int fd, const char *path)
 
 bool file_sync(int fd, const char *path)
 {
+	assert(fd >= 0);
 	return fsync(fd) == 0 && sync_name(fd, path);
 }

@@ -28,6 +28,7 @@ static void on_time(struct ev_loop *ev, ev_io *w, int revents)
 void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),
 		     void *owner)
 {
+	assert(expired && loop_is_ours(l));
 	*t = (struct fine_timer){.loop = l, .expired = expired, .owner = owner};
 	timer_init(&t->coarse, expired, owner);
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -40,6 +41,7 @@ void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void 
 void fine_timer_fini(struct fine_timer *t)
 {
 	fine_timer_stop(t);
+	assert(!t->started && !timer_active(&t->coarse));
 	ev_io_stop(t->loop->ev, &t->watcher);
 	if (t->fd >= 0)
 		close(t->fd);
@@ -61,6 +63,7 @@ void fine_timer_stop(struct fine_timer *t)
 {
 	if (!t->started)
 		return;
+	assert(loop_is_ours(t->loop));
 	t->started = false;
 	timer_stop(&t->loop->timers, &t->coarse);
 	ev_clear_pending(t->loop->ev, &t->watcher);

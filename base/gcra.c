@@ -38,7 +38,7 @@ int64_t gcra_room(const struct gcra *g, const struct conf_rate *r, int64_t now_u
 
 struct conf_rate gcra_part(const struct conf_rate *whole, int64_t parts)
 {
-	int64_t events = whole->events / parts;
 	assert(whole->events > 0 && parts > 0);
+	int64_t events = whole->events / parts;
 	return (struct conf_rate){events > 0 ? events : 1, whole->per_ms};
 }

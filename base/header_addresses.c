@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static void spoil_reading(struct cursor *c, const char *why)
 static void skip_comment(struct cursor *c)
 {
 	int depth = 0;
+	assert(c->at < c->end && *c->at == '(');
 	do {
 		char byte = *c->at++;
 		if (byte == '\\' && c->at < c->end)
@@ -76,6 +78,7 @@ static void word_begins(struct cursor *c)
 /* A quoted string or a domain literal, from its opening to its closing byte; folding goes. */
 static void take_enclosed(struct cursor *c, char close)
 {
+	assert(c->at < c->end);
 	buf_append(&c->words, c->at++, 1);
 	while (c->at < c->end) {
 		char byte = *c->at;
@@ -147,6 +150,7 @@ static void add_gathered(struct cursor *c)
 /* "<" has been seen: an address, with an obsolete route before it perhaps. */
 static void take_angle(struct cursor *c)
 {
+	assert(c->at < c->end && *c->at == '<');
 	c->at++;
 	forget_words(c);
 	for (;;) {
@@ -208,6 +212,7 @@ bool header_addresses(const char *field, size_t len, struct address_list *to, st
 {
 	struct cursor c = {.at = field, .end = field + len, .to = to, .error = error};
 	take_list(&c);
+	assert(c.at == c.end);
 	buf_fini(&c.words);
 	return !c.failed;
 }

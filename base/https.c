@@ -7,6 +7,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@ struct https {
 	struct loop *loop;
 	CURLM *multi;
 	struct timer timer; /* curl's */
+	int under_way;	    /* requests */
 };
 
 enum { REQUEST_MAGIC = 0x47e70511 };
@@ -39,6 +41,8 @@ struct watch {
 
 static void free_request(struct https_request *f)
 {
+	assert(f->all->under_way > 0 && loop_is_ours(f->all->loop));
+	f->all->under_way--;
 	curl_multi_remove_handle(f->all->multi, f->easy);
 	curl_easy_cleanup(f->easy);
 	curl_slist_free_all(f->at);
@@ -157,6 +161,7 @@ void https_free(struct https **ap)
 	struct https *all = *ap;
 	if (!all)
 		return;
+	assert(all->under_way == 0);
 	curl_multi_cleanup(all->multi);
 	timer_stop(&all->loop->timers, &all->timer);
 	curl_global_cleanup();
@@ -240,6 +245,7 @@ struct https_request *https_begin(struct https *all, const struct https_order *o
 				  void (*answered)(void *, const struct https_answer *),
 				  void *owner)
 {
+	assert(answered && order->timeout_ms > 0 && loop_is_ours(all->loop));
 	struct https_request *f = mem_zalloc(sizeof *f);
 	f->magic = REQUEST_MAGIC;
 	f->all = all;
@@ -253,12 +259,15 @@ struct https_request *https_begin(struct https *all, const struct https_order *o
 	buf_reserve(&f->answer, HTTPS_ANSWER_MAX + 1);
 	set_request(f, order);
 	curl_multi_add_handle(all->multi, f->easy);
+	all->under_way++;
 	return f;
 }
 
 void https_drop(struct https_request **fp)
 {
-	if (*fp)
+	if (*fp) {
+		magic_check(*fp, REQUEST_MAGIC);
 		free_request(*fp);
+	}
 	*fp = NULL;
 }

@@ -35,6 +35,7 @@ uint64_t ident_new(void)
 		if (id <= before)
 			id = least_above(before, number);
 	} while (!atomic_compare_exchange_weak(&last, &before, id));
+	assert(id % IDENT_NODES == number);
 	return id;
 }
 

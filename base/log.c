@@ -73,6 +73,7 @@ static size_t fill_record(struct log_record *r, enum log_level level, const char
 			  va_list args)
 {
 	r->level = level;
+	assert(level < LOG_LEVEL_NONE);
 	r->event = event;
 	r->wall_ms = date_ms();
 	r->npair = 0; /* more than a kilobyte of pairs is not cleared for each line */

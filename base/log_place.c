@@ -6,6 +6,7 @@
 #include "base/log_syslog.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -154,6 +155,7 @@ static size_t write_some(struct log_place *p, const char *text, size_t len,
 int log_place_write(struct log_place *p, const char *lines, size_t len,
 		    const _Atomic int64_t *give_up_ms)
 {
+	assert(!p->syslog && len > 0 && lines[len - 1] == '\n');
 	if (p->torn && write_some(p, "\n", 1, give_up_ms) == 0)
 		return count_lines(lines, len);
 	size_t done = write_some(p, lines, len, give_up_ms);
@@ -186,6 +188,7 @@ static bool send_line(struct log_place *p, int level, const char *line, size_t l
 int log_place_send(struct log_place *p, int level, const char *lines, size_t len,
 		   const _Atomic int64_t *give_up_ms)
 {
+	assert(p->syslog && len > 0 && lines[len - 1] == '\n');
 	int lost = 0;
 	const char *end = lines + len, *line_end;
 	for (; lines < end && (line_end = memchr(lines, '\n', (size_t)(end - lines)));

@@ -61,6 +61,7 @@ void log_record_pack(const struct log_record *r, size_t size, void *to)
 {
 	struct packed *packed = to;
 	assert(r->npair <= LOG_PAIRS_MAX);
+	assert((uintptr_t)to % ALIGNED == 0 && size % ALIGNED == 0 && size <= UINT32_MAX);
 	*packed = (struct packed){.event = r->event,
 				  .wall_ms = r->wall_ms,
 				  .size = (uint32_t)size,

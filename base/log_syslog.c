@@ -3,6 +3,7 @@
 
 #include "base/file_io.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,7 @@ int log_syslog_open(const char *path)
 static size_t put_head(char *to, size_t size, int level, bool tagged)
 {
 	static const int severity[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	assert(level >= 0 && (size_t)level < sizeof severity / sizeof *severity);
 	time_t now = time(NULL);
 	struct tm tm;
 	char when[32];
@@ -43,6 +45,7 @@ static size_t put_head(char *to, size_t size, int level, bool tagged)
 	int n = snprintf(to, size, "<%d>%s ", LOG_MAIL | severity[level], when);
 	if (!tagged)
 		n += snprintf(to + n, size - (size_t)n, "sluice[%d]: ", (int)getpid());
+	assert(n > 0 && (size_t)n < size);
 	return (size_t)n;
 }
 

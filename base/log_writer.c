@@ -55,6 +55,7 @@ static struct {
 
 static void count_dropped(int count)
 {
+	assert(count > 0);
 	atomic_fetch_add(&w.dropped, (uint64_t)count);
 	metrics_add(METRIC_log_dropped, count);
 }
@@ -129,6 +130,7 @@ static void tell_dropped(void)
 	uint64_t dropped = atomic_load(&w.dropped);
 	if (dropped == w.told)
 		return;
+	assert(dropped > w.told);
 	const char *lines = log_number((int64_t)(dropped - w.told));
 	struct log_record r = {.level = LOG_LEVEL_WARNING,
 			       .event = "log_dropped",
@@ -208,6 +210,7 @@ static void *write_until_end(void *arg)
 bool log_writer_start(const char *where, enum log_format form, struct buf *error)
 {
 	log_writer_stop();
+	assert(!w.threaded);
 	if (!log_place_open(&w.out.place, where, error))
 		return false;
 	w.out.form = form;

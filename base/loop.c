@@ -79,7 +79,7 @@ static void on_loop_fault(const char *what)
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
-	assert(strlen(name) <= 15);
+	assert(strlen(name) <= 15 && receive);
 	struct loop *l = mem_zalloc(sizeof *l);
 	ev_set_syserr_cb(on_loop_fault);
 	l->ev = ev_loop_new(EVFLAG_AUTO);

@@ -50,6 +50,7 @@ static bool skip_utf8(struct cursor *c)
 	size_t left = (size_t)(c->end - c->at);
 	memcpy(character, c->at, left < 4 ? left : 4);
 	size_t len = utf8_length(character);
+	assert(len <= left);
 	if (!c->utf8_allowed || len < 2)
 		return set_fault(c, MAILADDR_NOT_ASCII);
 	if (len == 2 && (unsigned char)character[0] == 0xc2 && (unsigned char)character[1] < 0xa0)
@@ -137,6 +138,7 @@ static size_t put_in_quotes(const char *from, size_t len, char *to)
 static size_t keep_quoted(const char *from, size_t len, char *to)
 {
 	char bare[MAILADDR_LOCAL_MAX];
+	assert(len >= 2 && len <= MAILADDR_LOCAL_MAX);
 	size_t n = 0, out = 0;
 	for (size_t i = 1; i + 1 < len; i++) {
 		if (from[i] == '\\')
@@ -154,6 +156,7 @@ static size_t keep_quoted(const char *from, size_t len, char *to)
 		to[out++] = bare[i];
 	}
 	to[out++] = '"';
+	assert(out <= len);
 	return out;
 }
 
@@ -258,6 +261,7 @@ static bool parse_mailbox(struct cursor *c, struct mailaddr *a, bool postmaster_
 	if (c->at - start + 2 > PATH_MAX_BYTES)
 		return set_fault(c, MAILADDR_DOMAIN_TOO_LONG);
 	a->text[a->at] = '@';
+	assert(a->at + 1 + len < sizeof a->text);
 	for (size_t i = 0; i < len; i++)
 		a->text[a->at + 1 + i] = (char)(from[i] & 0x80 ? from[i] : tolower(from[i]));
 	a->text[a->at + 1 + len] = '\0';

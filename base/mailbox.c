@@ -51,6 +51,7 @@ bool mailbox_drain(struct mailbox *m)
 	while (note) {
 		struct note *next = note->next;
 		note->next = NULL;
+		assert(note->type > 0);
 		receive_note(m, note);
 		note = next;
 	}
@@ -70,6 +71,7 @@ void mailbox_init(struct mailbox *m, struct ev_loop *loop,
 		  void (*receive)(void *owner, struct note *), void (*received_all)(void *owner),
 		  void *owner)
 {
+	assert(receive);
 	atomic_init(&m->top, NULL);
 	atomic_init(&m->awaited, 0);
 	m->loop = loop;

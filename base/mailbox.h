@@ -77,7 +77,7 @@ struct note {
 /* An object of this size, of zeros but for the note of this type that is its first member; free() frees it. */
 static inline void *mailbox_note(size_t size, int type)
 {
-	assert(size >= sizeof(struct note));
+	assert(size >= sizeof(struct note) && type > 0);
 	struct note *note = mem_zalloc(size);
 	note->type = type;
 	return note;

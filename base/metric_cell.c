@@ -19,6 +19,7 @@ static _Atomic(struct metric_cell *) families[FAMILY_COUNT];
 
 static bool has_labels(const struct metric_cell *c, const char *first, const char *second)
 {
+	assert(!c->label[1] == !second); /* by the family */
 	return strcmp(c->label[0], first) == 0 && (!second || strcmp(c->label[1], second) == 0);
 }
 
@@ -66,7 +67,9 @@ struct metric_cell *metric_cell(enum metric_family f, const char *first, const c
 
 void metric_cell_add(struct metric_cell *c, int64_t n)
 {
-	atomic_fetch_add_explicit(&c->value, n, memory_order_relaxed);
+	int64_t before = atomic_fetch_add_explicit(&c->value, n, memory_order_relaxed);
+	assert(before != METRIC_GONE); /* what is set is not added to */
+	(void)before;
 }
 
 void metric_cell_set(struct metric_cell *c, int64_t n)
@@ -76,6 +79,7 @@ void metric_cell_set(struct metric_cell *c, int64_t n)
 
 const struct metric_cell *metric_cell_next(enum metric_family f, const struct metric_cell *c)
 {
+	assert(f < FAMILY_COUNT);
 	return atomic_load_explicit(c ? &((struct metric_cell *)c)->next : &families[f],
 				    memory_order_acquire);
 }

@@ -43,12 +43,14 @@ static void add_own(_Atomic int64_t *to, int64_t n)
 
 void metrics_add(enum metric m, int64_t n)
 {
+	assert(m < METRIC_COUNT);
 	struct set *s = mine ? mine : make_mine();
 	add_own(&s->value[m], n);
 }
 
 int64_t metrics_sum(enum metric m)
 {
+	assert(m < METRIC_COUNT);
 	int64_t sum = 0;
 	for (struct set *s = first_set(); s; s = s->next)
 		sum += atomic_load_explicit(&s->value[m], memory_order_relaxed);
@@ -71,7 +73,7 @@ void metrics_observe(enum metric_histogram h, int64_t value)
 {
 	struct set *s = mine ? mine : make_mine();
 	int bucket = 0;
-	assert(value >= 0);
+	assert(h < HISTOGRAM_COUNT && value >= 0);
 	while (bucket < HISTOGRAM_BUCKETS - 1 && value > bounds[h][bucket])
 		bucket++;
 	add_own(&s->histogram[h].bucket[bucket], 1);

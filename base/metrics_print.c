@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static void put_rows(const struct metrics_print *p)
 		if (!rows[m].name)
 			continue;
 		size_t len = strcspn(rows[m].name, "{"), rest = strlen(rows[m].name) - len;
+		assert(len < sizeof name && rest < sizeof labels && rest != 1);
 		if (*rows[m].sentence)
 			put_head(p, rows[m].name, (int)len, rows[m].sentence,
 				 type_of(rows[m].name, len));
@@ -154,6 +156,7 @@ static void put_histogram(const struct metrics_print *p, enum metric_histogram h
 			 last ? "+Inf" : in_unit(metrics_bounds(h)[i], row->unit, text));
 		metrics_print_number(p, name, labels, below);
 	}
+	assert(below == sum.count);
 	snprintf(name, sizeof name, "%s_sum", row->name);
 	put_value(p, name, row->label, in_unit(sum.sum, row->unit, text));
 	snprintf(name, sizeof name, "%s_count", row->name);

@@ -68,6 +68,7 @@ bool net_parse(const char *text, struct net *n)
 void net_of(const union address *a, struct net *n)
 {
 	n->bits = 128;
+	assert(a->sa.sa_family == AF_INET || a->sa.sa_family == AF_INET6);
 	if (a->sa.sa_family == AF_INET) {
 		memcpy(n->bytes, mapped, sizeof mapped);
 		memcpy(n->bytes + 12, &a->in.sin_addr, 4);
@@ -118,6 +119,7 @@ bool netlist_match(const struct netlist *l, const union address *a)
 
 const char *net_text(const struct net *n, char to[NET_TEXT])
 {
+	assert(n->bits >= 0 && n->bits <= 128);
 	bool v4 = is_v4(n->bytes) && n->bits >= 96;
 	char host[INET6_ADDRSTRLEN];
 	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? n->bytes + 12 : n->bytes, host, sizeof host);
@@ -132,6 +134,7 @@ bool net_up(struct net *n)
 {
 	if (n->bits == (is_v4(n->bytes) ? 96 : 0))
 		return false;
+	assert(n->bits > 0 && n->bits <= 128);
 	n->bits--;
 	n->bytes[n->bits / 8] &= (unsigned char)~(0x80 >> n->bits % 8);
 	return true;

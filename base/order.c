@@ -14,6 +14,7 @@ static const struct {
 
 bool order_changes(enum order o)
 {
+	assert((size_t)o < sizeof orders / sizeof *orders);
 	return o != ORDER_LIST && o != ORDER_SHOW;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/reason_text.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ const char *reason_word(enum reason r)
 		REASONS(R)
 #undef R
 	};
+	assert(r < REASON_COUNT);
 	return words[r];
 }
 
@@ -255,6 +257,7 @@ static bool is_ours(const struct verdict *v)
 
 enum reason reason_of(const struct verdict *v)
 {
+	assert(v->class != VERDICT_SENT);
 	if (v->class == VERDICT_IN_DOUBT)
 		return REASON_IN_DOUBT;
 	return is_ours(v) ? of_ourselves(v) : judge_reply(v).reason;
@@ -268,6 +271,7 @@ static bool turns_us_away(const struct verdict *v)
 
 enum reason_whose reason_whose(const struct verdict *v)
 {
+	assert(v->class != VERDICT_SENT);
 	if (v->class == VERDICT_IN_DOUBT || is_ours(v))
 		return REASON_UNCLEAR;
 	if (turns_us_away(v))

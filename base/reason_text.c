@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/reason_text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -272,11 +273,13 @@ static void hear_reply(struct heard *h, const struct verdict *v)
 			h->text[n++] = (char)tolower((unsigned char)at[i]);
 		at += len + (at[len] == ' ');
 	}
+	assert(n < sizeof h->text);
 	h->text[n] = '\0';
 	h->nword = 0;
 	for (size_t i = 1; i < n; i++)
 		if (begins_word(h->text + i))
 			h->word[h->nword++] = (uint16_t)i;
+	assert(h->nword <= HEARD_MAX / 2);
 }
 
 static bool goes_on(const char *at, const char *phrase);

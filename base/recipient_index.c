@@ -33,6 +33,7 @@ static void make_room(struct recipient_index *x, uint32_t n)
 	recipient_index_forget(x);
 	x->slots = slots;
 	x->slot = mem_zalloc(slots * sizeof *x->slot);
+	assert(x->slots / 2 >= n && (x->slots & (x->slots - 1)) == 0);
 }
 
 static void keep_up(struct recipient_index *x, const struct recipient *r, uint32_t n)
@@ -56,10 +57,12 @@ static uint32_t look_through(const struct recipient *r, uint32_t n, const char *
 uint32_t recipient_index_find(struct recipient_index *x, const struct recipient *r, uint32_t n,
 			      const char *address)
 {
+	assert(x->known <= n); /* else some went, and it was not told to forget */
 	if (n <= FEW)
 		return look_through(r, n, address);
 	keep_up(x, r, n);
 	uint32_t found = *find_slot(x, r, address);
+	assert(found <= n);
 	return found ? found - 1 : RECIPIENT_INDEX_NONE;
 }
 

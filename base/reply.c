@@ -76,6 +76,7 @@ static void end_line(struct reply *r)
 	buf_append(&r->lines, "", 1);
 	if (r->dsn[0] == '\0')
 		find_dsn(r, buf_data(&r->lines) + r->line_start);
+	assert(r->line_start < buf_len(&r->lines));
 	r->line_start = buf_len(&r->lines);
 	if (!r->more)
 		r->result = REPLY_DONE;
@@ -145,6 +146,7 @@ enum reply_result reply_feed(struct reply *r, const char *bytes, size_t len, siz
 		if (r->bytes > REPLY_BYTES_MAX)
 			mark_bad(r, "a reply that does not end");
 	}
+	assert(i <= len);
 	*used = i;
 	return r->result;
 }
@@ -160,6 +162,8 @@ const char *reply_line(const struct reply *r, const char *previous)
 {
 	if (buf_len(&r->lines) == 0)
 		return NULL;
+	assert(!previous ||
+	       (previous >= buf_data(&r->lines) && previous < buf_data(&r->lines) + r->line_start));
 	const char *line = previous ? previous + strlen(previous) + 1 : buf_data(&r->lines);
 	return line < buf_data(&r->lines) + r->line_start ? line : NULL;
 }
@@ -191,6 +195,7 @@ const char *reply_text(const struct reply *r, char to[REPLY_TEXT_MAX + 1])
 		memcpy(to + n, text, len);
 		n += len;
 	}
+	assert(n <= REPLY_TEXT_MAX);
 	to[n] = '\0';
 	return to;
 }

@@ -11,6 +11,7 @@
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)
 {
+	assert(kind <= RESOLVE_TXT);
 	struct resolve *r = mailbox_note(sizeof *r, RESOLVE_ASK);
 	r->kind = kind;
 	r->name = mem_strdup(name);

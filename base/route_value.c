@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ const char *route_value_error(const char *text, struct route_value *v, struct bu
 	v->action = ROUTE_ERROR;
 	snprintf(v->dsn, sizeof v->dsn, "5.0.0");
 	if (words_dsn(at, len, "45")) {
+		assert(len < sizeof v->dsn);
 		snprintf(v->dsn, sizeof v->dsn, "%.*s", (int)len, at);
 		at = words_rest(&text);
 	}

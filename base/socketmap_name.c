@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static bool parse_server(const char *where, union address *to)
 bool socketmap_name_parse(const char *table, struct socketmap_name *n, struct buf *why)
 {
 	char where[ADDRESS_WHERE_MAX];
+	assert(socketmap_name_is(table));
 	n->server = table + strlen(prefix);
 	const char *colon = strrchr(n->server, ':');
 	n->server_len = colon ? (size_t)(colon - n->server) : 0;

@@ -24,7 +24,7 @@ static void set_fd(struct stream *s, int fd)
 static struct stream *stream_new(struct loop *l, void (*event)(void *, enum stream_event),
 				 void *owner)
 {
-	assert(event);
+	assert(event && loop_is_ours(l));
 	struct stream *s = mem_zalloc(sizeof *s);
 	s->magic = STREAM_MAGIC;
 	s->loop = l;
@@ -73,7 +73,7 @@ void stream_free(struct stream **sp)
 	if (!s)
 		return;
 	magic_check(s, STREAM_MAGIC);
-	assert(!s->dead);
+	assert(!s->dead && loop_is_ours(s->loop));
 	if (s->gathered)
 		stream_send_out(s);
 	struct ev_loop *ev = s->loop->ev;
@@ -99,6 +99,7 @@ void stream_free(struct stream **sp)
 
 void stream_when_closed(struct stream *s, void (*closed)(void *), void *owner)
 {
+	assert(!s->dead && !s->closed); /* there is one who counts it */
 	s->closed = closed;
 	s->closed_owner = owner;
 }
@@ -109,6 +110,7 @@ void stream_linger_close(struct stream **sp)
 	if (!s)
 		return;
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && loop_is_ours(s->loop));
 	if (s->failed || !s->connected || s->state == STREAM_HANDSHAKE) {
 		stream_free(&s);
 		return;
@@ -125,6 +127,7 @@ void stream_close_quietly(struct stream **sp)
 {
 	struct stream *s = *sp;
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead);
 	if (s->state == STREAM_PLAIN || s->state == STREAM_SECURE)
 		stream_send_out(s);
 	if (buf_len(&s->out) == 0)
@@ -135,6 +138,7 @@ void stream_close_quietly(struct stream **sp)
 
 void stream_end_lingering(struct loop *l)
 {
+	assert(!l->running);
 	list_each_entry (struct stream, s, in_lingering, &l->lingering)
 		stream_free(&s);
 }
@@ -147,6 +151,7 @@ static bool takes_bytes(const struct stream *s)
 void stream_flush(struct stream *s)
 {
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	/* During a handshake it waits; before one, nothing may be added to what is still plain. */
 	if (!takes_bytes(s)) {
 		s->left = s->state == STREAM_HANDSHAKE && buf_len(&s->out) > 0;
@@ -162,6 +167,8 @@ void stream_flush(struct stream *s)
 
 void stream_flush_soon(struct stream *s)
 {
+	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	if (!takes_bytes(s) || s->behind || buf_len(&s->out) > GATHERED_MOST) {
 		stream_flush(s);
 		return;
@@ -177,6 +184,7 @@ void stream_flush_soon(struct stream *s)
 
 void stream_send_gathered(struct loop *l)
 {
+	assert(loop_is_ours(l));
 	list_each_entry (struct stream, s, in_gathered, &l->gathered) {
 		assert(s->gathered);
 		stream_ungather(s);
@@ -197,6 +205,7 @@ void stream_secret(struct stream *s, bool secret)
 void stream_pause(struct stream *s)
 {
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	s->paused = true;
 	stream_set_watchers(s);
 }
@@ -204,6 +213,7 @@ void stream_pause(struct stream *s)
 void stream_resume(struct stream *s)
 {
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	bool hidden = s->ssl && SSL_has_pending(s->ssl);
 	s->paused = false;
 	s->offer = buf_len(&s->in) > 0;
@@ -215,6 +225,7 @@ void stream_resume(struct stream *s)
 void stream_deadline(struct stream *s, int64_t delay_ms)
 {
 	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	if (delay_ms > 0)
 		timer_start(&s->loop->timers, &s->deadline, clock_steady_ms() + delay_ms);
 	else
@@ -224,8 +235,9 @@ void stream_deadline(struct stream *s, int64_t delay_ms)
 void stream_start_tls(struct stream *s, SSL_CTX *context, bool server, const char *sni,
 		      SSL_SESSION *resume)
 {
-	assert(s->state == STREAM_PLAIN && buf_len(&s->in) == 0);
-	assert(!s->ssl);
+	magic_check(s, STREAM_MAGIC);
+	assert(!s->dead && s->state == STREAM_PLAIN && buf_len(&s->in) == 0);
+	assert(!s->ssl && !s->begun_tls);
 	if (!stream_make_ssl(s, context, server, sni, resume)) {
 		stream_fail(s, "TLS", "no memory or socket for the handshake");
 		return;

@@ -115,6 +115,9 @@ static enum stream_io plain_outcome(struct stream *s, const char *what)
 
 enum stream_io stream_read(struct stream *s, void *to, size_t len, size_t *got)
 {
+	assert(s->state == STREAM_PLAIN || s->state == STREAM_SECURE);
+	assert(s->begun_tls ==
+	       (s->state == STREAM_SECURE)); /* never as plain what TLS is to prove */
 	if (s->begun_tls) {
 		ERR_clear_error();
 		errno = 0;
@@ -137,6 +140,8 @@ enum stream_io stream_read(struct stream *s, void *to, size_t len, size_t *got)
 
 enum stream_io stream_write(struct stream *s, const void *from, size_t len, size_t *sent)
 {
+	assert(s->state != STREAM_CONNECTING && s->state != STREAM_HANDSHAKE && len > 0);
+	assert(s->begun_tls || s->state != STREAM_SECURE);
 	if (s->begun_tls) {
 		ERR_clear_error();
 		errno = 0;
@@ -177,6 +182,7 @@ bool stream_quiet(struct stream *s)
 enum stream_io stream_handshake(struct stream *s)
 {
 	assert(s->ssl && s->state == STREAM_HANDSHAKE);
+	assert(buf_len(&s->in) == 0); /* what came before it would count as said under TLS */
 	s->begun_tls = true;
 	ERR_clear_error();
 	errno = 0;
@@ -193,6 +199,7 @@ enum stream_io stream_handshake(struct stream *s)
 bool stream_make_ssl(struct stream *s, SSL_CTX *context, bool server, const char *sni,
 		     SSL_SESSION *resume)
 {
+	assert(!s->ssl && s->fd >= 0);
 	s->ssl = SSL_new(context);
 	if (!s->ssl || SSL_set_fd(s->ssl, s->fd) != 1)
 		return false;

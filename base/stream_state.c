@@ -32,8 +32,12 @@ void stream_move(struct stream *s, enum stream_state to)
 
 void stream_bury(struct stream *s)
 {
-	if (s->dead && s->depth == 0)
-		magic_free(s);
+	if (!s->dead || s->depth > 0)
+		return;
+	assert(!ev_is_active(&s->reader) && !ev_is_active(&s->writer) && !ev_is_pending(&s->kick));
+	assert(!timer_active(&s->deadline));
+	assert(list_empty(&s->in_gathered) && list_empty(&s->in_lingering));
+	magic_free(s);
 }
 
 static bool emit_event(struct stream *s, enum stream_event event)
@@ -56,6 +60,7 @@ static void set_error(struct stream *s, const char *what, const char *why)
 
 void stream_fail(struct stream *s, const char *what, const char *why)
 {
+	assert(!s->dead);
 	set_error(s, what, why);
 	s->failed = true;
 	ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM);
@@ -79,6 +84,7 @@ static void set_watcher(struct stream *s, ev_io *w, bool on)
 void stream_set_watchers(struct stream *s)
 {
 	bool reads = false, writes = false;
+	assert(!s->dead);
 	switch (s->state) {
 	case STREAM_CONNECTING:
 		writes = true;
@@ -119,6 +125,7 @@ static bool fill_input(struct stream *s, size_t *got)
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
 	enum stream_io io = stream_read(s, bytes, room, got);
 	if (io == STREAM_IO_DONE) {
+		assert(*got > 0 && *got <= room);
 		/* At once as large as the line of a password is, so that none outgrows it. */
 		if (s->secret)
 			buf_reserve(&s->in, *got < SECRET_ROOM ? SECRET_ROOM : *got);
@@ -158,6 +165,7 @@ static bool read_some(struct stream *s)
 
 void stream_ungather(struct stream *s)
 {
+	assert(s->gathered == !list_empty(&s->in_gathered));
 	list_remove(&s->in_gathered);
 	s->gathered = false;
 }
@@ -227,6 +235,7 @@ static void start_tls(struct stream *s)
 static void step_lingering(struct stream *s)
 {
 	char away[16 << 10];
+	assert(!list_empty(&s->in_lingering) && s->depth == 0);
 	if (!s->ending) {
 		stream_send_out(s);
 		if (buf_len(&s->out) > 0 && !s->failed) {

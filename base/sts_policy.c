@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/refs.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum { MODES = sizeof mode_words / sizeof *mode_words };
 
 const char *sts_mode_word(enum sts_mode mode)
 {
+	assert((int)mode < MODES);
 	return mode_words[mode];
 }
 
@@ -116,6 +118,7 @@ static bool read_mx(struct reading *r, const struct field *f)
 	}
 	for (char *c = name; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
+	assert(f->value_len > 0);
 	name[f->value_len - (name[f->value_len - 1] == '.')] = '\0'; /* as hosts are called here */
 	r->p->mx = mem_realloc(r->p->mx, (size_t)(r->p->nmx + 1) * sizeof *r->p->mx);
 	r->p->mx[r->p->nmx++] = name;
@@ -214,6 +217,7 @@ bool sts_policy_has(const struct sts_policy *p, const char *host)
 
 void sts_policy_write(const struct sts_policy *p, struct buf *to)
 {
+	assert((int)p->mode < MODES);
 	buf_printf(to, "version: STSv1\nmode: %s\nmax_age: %lld\n", mode_words[p->mode],
 		   (long long)p->max_age_s);
 	for (int i = 0; i < p->nmx; i++)

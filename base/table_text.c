@@ -97,6 +97,7 @@ static void close_row(struct reader *r)
 static char *join_word(char *stop, char **value, char *end)
 {
 	char *word = *value, *behind = end_of_key(word, false);
+	assert(stop < word); /* there is a blank between them */
 	size_t len = (size_t)(behind - word);
 	*stop++ = ' ';
 	memmove(stop, word, len);
@@ -125,6 +126,7 @@ static void fold_key(const struct reader *r, struct table_row *row)
 /* A value may begin in the next line, but not what belongs to a key. */
 static void begin_row(struct reader *r, char *line, char *end)
 {
+	assert(!r->open);
 	char *stop = end_of_key(line, r->form->colon);
 	char *value = !stop || stop == end ? end : stop + 1;
 	while (value < end && words_is_blank(*value))
@@ -160,6 +162,7 @@ static void begin_value(struct reader *r, char *text, char *end)
 /* Bytes between the parts of a value read as blanks; line ends stay, to be counted. */
 static void blank_out(char *from, char *to)
 {
+	assert(from <= to);
 	for (; from < to; from++)
 		if (*from != '\n')
 			*from = ' ';

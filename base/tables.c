@@ -41,6 +41,7 @@ void tables_unref(struct tables *t)
 
 int tables_count(const struct tables *t, enum table_role role)
 {
+	assert(role < TABLE_ROLES);
 	return t ? t->of[role].n : 0;
 }
 
@@ -53,6 +54,7 @@ const char *tables_file(const struct tables *t, enum table_role role, int i)
 /* Those that a session looks up, which can wait, or the maildrop. */
 bool tables_may_ask(enum table_role role)
 {
+	assert(role < TABLE_ROLES);
 	const unsigned sessions = 1U << TABLE_CLIENT_ACCESS | 1U << TABLE_HELO_ACCESS |
 				  1U << TABLE_SENDER_ACCESS | 1U << TABLE_RECIPIENT_ACCESS |
 				  1U << TABLE_SENDER_LOGINS | 1U << TABLE_RECIPIENTS |

@@ -59,6 +59,8 @@ static struct table *read_named(const struct conf *c, const struct conf_lines *l
 {
 	int before = faults->n;
 	struct table *t = table_read(files_of(c, role)->item[i], table_form_of(role), c, faults);
+	assert(!t ==
+	       (faults->n > before)); /* a set without one of its tables has a fault that says so */
 	conf_faults_name(faults, before, c->file, line_of_name(c, lines, role, i));
 	return t;
 }
@@ -113,6 +115,7 @@ static struct table *renew_table(const struct conf *c, int role, int i, struct c
 	if (table_fresh(old) != TABLE_STALE)
 		return table_ref(old);
 	struct table *new = table_read(file, table_form_of((enum table_role)role), c, faults);
+	assert(new || faults->n > before);
 	if (!new)
 		table_faulty(old);
 	say_stale(file, (enum table_role)role, new ? NULL : &faults->fault[before]);

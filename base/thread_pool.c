@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { TOGETHER = 4 };
@@ -60,6 +61,7 @@ static struct queue *next_queue(struct thread_pool *p)
 static void take_first(struct thread_pool *p, struct queue *q)
 {
 	struct thread_pool_job *job = q->first;
+	assert(job->counts == (q == &p->counted));
 	p->in_a_row = q == &p->always && p->counted.first ? p->in_a_row + 1 : 0;
 	queue_shift(q);
 	assert(p->waiting >= job->counts);
@@ -105,6 +107,7 @@ static bool work_on(struct thread_pool *p, struct finished *f)
 	if (!job && f->n == 0)
 		return false;
 	if (job) {
+		assert(!job->worked && f->n < TOGETHER);
 		job->work(job);
 		job->worked = true;
 		f->job[f->n++] = job;
@@ -127,8 +130,8 @@ static void *run_worker(void *arg)
 
 struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max)
 {
+	assert(threads > 0 && queue_max > 0 && strlen(name) <= 15);
 	struct thread_pool *p = mem_zalloc(sizeof *p + (size_t)threads * sizeof p->thread[0]);
-	assert(threads > 0 && queue_max > 0);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
 	p->name = name;
@@ -147,7 +150,7 @@ void thread_pool_give_way(struct thread_pool *p)
 
 void thread_pool_start(struct thread_pool *p)
 {
-	assert(!p->stopped);
+	assert(!p->stopped && p->nthread == 0);
 	for (; p->nthread < p->threads; p->nthread++)
 		thread_need(&p->thread[p->nthread], p->name, run_worker, p);
 }
@@ -178,11 +181,12 @@ bool thread_pool_give_always(struct thread_pool *p, struct thread_pool_job *job)
 	return give_job(p, job, false);
 }
 
-static void give_back(struct queue *q)
+static void give_back(struct thread_pool *p, struct queue *q)
 {
 	while (q->first) {
 		struct thread_pool_job *job = q->first;
-		queue_shift(q);
+		take_first(p, q);
+		assert(!job->worked);
 		job->done(job);
 	}
 }
@@ -195,9 +199,9 @@ void thread_pool_stop(struct thread_pool *p)
 	pthread_mutex_unlock(&p->lock);
 	for (; p->nthread > 0; p->nthread--)
 		pthread_join(p->thread[p->nthread - 1], NULL);
-	give_back(&p->counted);
-	give_back(&p->always);
-	p->waiting = 0;
+	give_back(p, &p->counted);
+	give_back(p, &p->always);
+	assert(p->waiting == 0);
 }
 
 void thread_pool_free(struct thread_pool **pp)
@@ -206,6 +210,7 @@ void thread_pool_free(struct thread_pool **pp)
 	if (!p)
 		return;
 	thread_pool_stop(p);
+	assert(p->nthread == 0 && !p->counted.first && !p->always.first);
 	pthread_cond_destroy(&p->more);
 	pthread_mutex_destroy(&p->lock);
 	free(p);

@@ -24,6 +24,7 @@ void timer_init(struct timer *t, void (*expired)(void *owner), void *owner)
 
 static void place_timer(struct timers *h, size_t slot, struct timer *t)
 {
+	assert(slot > 0 && slot <= h->n);
 	h->heap[slot] = t;
 	t->slot = slot;
 }
@@ -58,6 +59,7 @@ void timer_start(struct timers *h, struct timer *t, int64_t due_ms)
 		h->cap = h->cap ? h->cap * 2 : 16;
 		h->heap = mem_realloc(h->heap, h->cap * sizeof *h->heap);
 	}
+	assert(h->n + 1 < h->cap);
 	sift_up(h, ++h->n, t);
 }
 

@@ -5,6 +5,7 @@
 #include "base/tls_groups.h"
 #include "base/tls_keys.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -94,6 +95,7 @@ SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *erro
 bool tls_show_identity(SSL *ssl, SSL_CTX *identity)
 {
 	STACK_OF(X509) *chain = NULL;
+	assert(SSL_in_before(ssl));
 	return SSL_CTX_get0_chain_certs(identity, &chain) == 1 &&
 	       SSL_use_certificate(ssl, SSL_CTX_get0_certificate(identity)) == 1 &&
 	       SSL_use_PrivateKey(ssl, SSL_CTX_get0_privatekey(identity)) == 1 &&
@@ -156,6 +158,8 @@ SSL_CTX *tls_client_context(void)
 
 void tls_demand(SSL *ssl, enum transport_tls level, int minimum)
 {
+	assert(SSL_in_before(ssl) && level <= TRANSPORT_TLS_DANE_ONLY);
+	assert(minimum == TLS_MINIMUM_1_2 || minimum == TLS_MINIMUM_1_3);
 	if (level >= TRANSPORT_TLS_REQUIRED && minimum == TLS_MINIMUM_1_3)
 		SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
 	if (level == TRANSPORT_TLS_VERIFY) {

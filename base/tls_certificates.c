@@ -7,6 +7,7 @@
 #include "base/tls.h"
 #include "base/tls_keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
@@ -74,6 +75,7 @@ static struct shelf *shelf_of(const SSL_CTX *c)
 static bool names_it(const SSL_CTX *c, const char *name)
 {
 	const struct shelf *s = shelf_of(c);
+	assert(s->nshown > 0);
 	return X509_check_host(s->shown[0].own, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS,
 			       NULL) == 1;
 }
@@ -286,6 +288,7 @@ static bool share_sessions(SSL_CTX *first)
 SSL_CTX *tls_certificates_context(const struct conf_listener *l, const struct conf_list *groups,
 				  struct buf *error)
 {
+	assert(l->certificate.n > 0 && l->certificate.n == l->key.n);
 	SSL_CTX *first = context_of(l, 0, groups, error);
 	bool good = first != NULL;
 	for (int i = 1; good && i < l->certificate.n; i++)

@@ -2,6 +2,7 @@
 #include "base/tls_dane.h"
 
 #include "base/mem.h"
+#include "base/refs.h"
 
 #include <assert.h>
 #include <openssl/err.h>
@@ -134,6 +135,7 @@ static char *other_names(const struct tls_dane *d, const char *const *hop, int n
 struct tls_dane *tls_dane_new(const char *base, const char *const *hop, int nhop,
 			      const struct resolve_tlsa *record, int nrecord)
 {
+	assert(nrecord > 0);
 	struct tls_dane *d = mem_zalloc(sizeof *d);
 	struct buf policy = {0};
 	atomic_init(&d->refs, 1);
@@ -155,13 +157,13 @@ struct tls_dane *tls_dane_new(const char *base, const char *const *hop, int nhop
 struct tls_dane *tls_dane_ref(struct tls_dane *d)
 {
 	if (d)
-		atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+		refs_take(&d->refs);
 	return d;
 }
 
 void tls_dane_unref(struct tls_dane *d)
 {
-	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
+	if (!d || !refs_drop(&d->refs))
 		return;
 	for (int i = 0; i < d->nrecord; i++)
 		free(d->record[i].data);
@@ -191,6 +193,7 @@ static bool add_names(SSL *ssl, const char *names)
 bool tls_dane_prepare(SSL *ssl, const struct tls_dane *d)
 {
 	int taken = 0;
+	assert(SSL_in_before(ssl));
 	bool good = SSL_dane_enable(ssl, d->base) > 0 && add_names(ssl, d->names);
 	SSL_dane_set_flags(ssl, DANE_FLAG_NO_DANE_EE_NAMECHECKS);
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |

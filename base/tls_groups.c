@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls_groups.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -120,6 +121,7 @@ bool tls_groups_good(const struct conf_list *l, int i, struct buf *why)
 {
 	struct buf list = {0};
 	const char *name = l->item[i];
+	assert(i >= 0 && i < l->n);
 	pthread_once(&asked, ask_library);
 	if (is_default(l))
 		return true;
@@ -152,6 +154,7 @@ bool tls_groups_of_client(SSL_CTX *c)
 
 bool tls_groups_offer(SSL *ssl, const struct conf_list *l, bool classical)
 {
+	assert(SSL_in_before(ssl));
 	struct buf list = {0};
 	put_for_client(&list, names_of(l), classical);
 	bool good = SSL_set1_groups_list(ssl, buf_cstr(&list)) == 1;

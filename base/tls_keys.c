@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -80,6 +81,7 @@ static bool read_all(int fd, struct pem *pem)
 
 static void pem_fini(struct pem *pem)
 {
+	assert(at_keys);
 	BIO_free(pem->bio);
 	if (pem->text)
 		OPENSSL_cleanse(pem->text, pem->size);
@@ -90,6 +92,7 @@ static void pem_fini(struct pem *pem)
 static bool pem_init(struct pem *pem, const char *file)
 {
 	*pem = (struct pem){0};
+	assert(!at_keys); /* else the end of the other file would end the wiping of this one */
 	at_keys = true;
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe is none */
 	bool ok = read_all(fd, pem);

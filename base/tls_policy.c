@@ -219,6 +219,7 @@ static char *rewrite_items(const char *text, const char *hop, const char *host)
 	}
 	char *all = buf_steal(&b, NULL);
 	size_t len = strlen(all);
+	assert(len > 0);
 	if (all[len - 1] == ',')
 		all[len - 1] = '\0';
 	return all;
@@ -262,6 +263,7 @@ static const char handed_on[] = ",+requiretls";
 char *tls_policy_with_requiretls(const char *text, const char *host)
 {
 	enum transport_tls level = tls_policy_level(text);
+	assert(*host && !tls_policy_has_requiretls(text));
 	if (level == TRANSPORT_TLS_VERIFY || level == TRANSPORT_TLS_DANE)
 		return mem_printf("%s%s", text, handed_on);
 	return mem_printf("verify:%s%s", host, handed_on);

@@ -72,6 +72,7 @@ void tls_report_names(const struct conf *c, char hostname[256], char from[TLS_RE
 struct tls_result *tls_result_new(const struct tls_subject *s, enum tls_result_type type,
 				  const char *reason)
 {
+	assert(type < TLS_RESULT_TYPE_COUNT);
 	struct buf text = {0};
 	struct tls_result *r = mem_zalloc(sizeof *r);
 	bool sts = s->sts && s->sts->mode != STS_NONE;

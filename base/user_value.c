@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <crypt.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -24,6 +25,7 @@ static const struct hash {
 
 size_t user_hash_bytes(enum user_hash h)
 {
+	assert(h < USER_HASHES);
 	return hashes[h].bytes;
 }
 
@@ -154,6 +156,7 @@ static bool derive_keys(enum user_hash h, const char *password, const struct use
 {
 	unsigned char salted[USER_KEY_MAX], client[USER_KEY_MAX];
 	const struct hash *by = &hashes[h];
+	assert(with->iterations > 0 && with->salt_bytes > 0 && with->salt_bytes <= USER_SALT_MAX);
 	bool done = PKCS5_PBKDF2_HMAC(password, (int)strlen(password), with->salt,
 				      (int)with->salt_bytes, with->iterations, by->md(),
 				      (int)by->bytes, salted) == 1 &&
@@ -187,6 +190,7 @@ static char *crypt_with(const char *password, const char *setting)
 bool user_value_make_crypt(struct user_value *v, const char *password)
 {
 	char *setting = crypt_gensalt_ra(NULL, 0, NULL, 0);
+	assert(!v->crypt);
 	v->crypt = setting ? crypt_with(password, setting) : NULL;
 	free(setting);
 	return v->crypt != NULL;

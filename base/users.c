@@ -186,6 +186,8 @@ bool users_scram(const struct tables *t, const char *login, enum user_hash h, st
 		memcpy(s->stored_key, seed, USER_KEY_MAX);
 		memcpy(s->server_key, seed, USER_KEY_MAX);
 	}
+	/* None by which a client could tell that there is no such login. */
+	assert(s->iterations > 0 && s->salt_bytes > 0);
 	user_value_fini(&v);
 	user_value_fini(&other);
 	explicit_bzero(seed, sizeof seed);

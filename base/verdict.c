@@ -63,7 +63,7 @@ static struct verdict *make_verdict(enum verdict_stage stage, enum verdict_class
 				    const char *dsn, const char *host, const char *text,
 				    int64_t when_ms)
 {
-	assert(class < VERDICT_CLASSES);
+	assert(class < VERDICT_CLASSES && stage < VERDICT_STAGES);
 	char clean_host[VERDICT_HOST_MAX + 1], clean_text[VERDICT_TEXT_MAX + 1];
 	size_t host_len = utf8_clean(clean_host, host ? host : "", VERDICT_HOST_MAX);
 	size_t text_len = utf8_clean(clean_text, text ? text : "", VERDICT_TEXT_MAX);

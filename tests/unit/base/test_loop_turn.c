@@ -126,7 +126,7 @@ static void a_loop_has_turns(void **state)
 	metrics_histogram(HISTOGRAM_turn_qmgr, &before);
 	loop = loop_new("qmgr", take_note, NULL, NULL);
 	for (int i = 0; i < 3; i++) {
-		loop_post(loop, calloc(1, sizeof(struct note)));
+		loop_post(loop, mailbox_note(sizeof(struct note), 1));
 		ev_run(loop->ev, 0);
 		assert_int_equal(loop->mailbox.turn.notes, 1);
 	}

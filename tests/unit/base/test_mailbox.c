@@ -43,7 +43,7 @@ static void *send(void *arg)
 {
 	int sender = *(int *)arg;
 	for (int i = 0; i < NOTES; i++) {
-		struct letter *l = mem_zalloc(sizeof *l);
+		struct letter *l = mailbox_note(sizeof *l, 1);
 		l->sender = sender;
 		l->number = i;
 		loop_post(to, &l->note);
@@ -97,7 +97,7 @@ static void what_is_left_in_a_mailbox_is_received_when_it_is_closed(void **state
 
 static struct note *letter(void)
 {
-	struct letter *l = mem_zalloc(sizeof *l);
+	struct letter *l = mailbox_note(sizeof *l, 1);
 	l->number = next_number++;
 	return &l->note;
 }
