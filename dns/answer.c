@@ -340,6 +340,7 @@ static const char *read_reply(struct answer *a, const ldns_pkt *pkt, const char 
 
 struct answer *answer_parse(const void *bytes, size_t len, const char *name, enum answer_type type)
 {
+	assert(strlen(name) < DNSNAME_SIZE);
 	ldns_pkt *pkt = NULL;
 	if (ldns_wire2pkt(&pkt, bytes, len) != LDNS_STATUS_OK)
 		return answer_failed("a malformed reply");

@@ -30,6 +30,7 @@ struct cache {
 
 struct cache *cache_new(size_t entries_max)
 {
+	assert(entries_max > 0);
 	struct cache *c = mem_zalloc(sizeof *c);
 	list_init(&c->used);
 	c->entries_max = entries_max;
@@ -136,6 +137,7 @@ static void put_answer(struct cache *c, const char *name, enum answer_type type,
 		       int64_t until_ms)
 {
 	struct cached *e = mem_zalloc(sizeof *e + 2 + strlen(name));
+	assert(until_ms > 0 && a->status != ANSWER_ALIAS);
 	size_t len = make_key(e->key, name, type);
 	HASH_ADD_KEYPTR(hh, c->table, e->key, len, e);
 	list_append(&c->used, &e->link);

@@ -127,6 +127,7 @@ static void read_servers(struct channel *c, const struct conf_dns *conf)
 static void keep_found(struct channel *c)
 {
 	int n = cares_servers(c->ares, c->server);
+	assert(n <= CARES_SERVERS_MAX);
 	if (n > 0)
 		c->nserver = n;
 	if (c->first >= c->nserver)
@@ -159,6 +160,7 @@ static int set_up_without_files(struct channel *c, struct ares_options *o, int m
 /* Those that c-ares has or has read, in the order in which they are to be asked. */
 static int use_servers(struct channel *c)
 {
+	assert(c->nserver > 0 && c->first >= 0 && c->first < c->nserver);
 	union address server[CARES_SERVERS_MAX];
 	for (int i = 0; i < c->nserver; i++)
 		server[i] = c->server[(c->first + i) % c->nserver];
@@ -330,6 +332,7 @@ static void end_sent(struct sent *sent, enum channel_event event, const unsigned
 	struct channel *c = sent->channel;
 	struct channel_query *query = sent->query;
 	assert(c->under_way > 0);
+	assert(event != CHANNEL_REPLY || bytes);
 	c->under_way--;
 	list_remove(&sent->link);
 	timer_stop(&c->loop->timers, &sent->again);
@@ -362,6 +365,7 @@ static void rest_or_end(struct sent *sent)
 		end_sent(sent, CHANNEL_TIMEOUT, NULL, 0);
 		return;
 	}
+	assert(list_empty(&sent->link) && !timer_active(&sent->again));
 	list_append(&c->resting, &sent->link);
 	timer_start(&c->loop->timers, &sent->again, now_ms + pause_after(c, took_ms));
 }
@@ -416,6 +420,7 @@ void channel_free(struct channel **cp)
 	struct channel *c = *cp;
 	if (!c)
 		return;
+	assert(loop_is_ours(c->loop));
 	if (c->ares)
 		ares_destroy(c->ares);
 	close_resting(c);
@@ -428,7 +433,7 @@ void channel_free(struct channel **cp)
 
 void channel_send(struct channel *c, const void *bytes, size_t len, struct channel_query *query)
 {
-	assert(loop_is_ours(c->loop));
+	assert(loop_is_ours(c->loop) && len > 0 && query->replied);
 	if (!c->ares && c->loop->now_ms - c->tried_ms >= SETUP_AGAIN_MS)
 		set_up(c);
 	if (!c->ares) {

@@ -92,6 +92,7 @@ void dns_free(struct dns **dp)
 	struct dns *d = *dp;
 	if (!d)
 		return;
+	assert(!d->loop->running);
 	lookups_free(&d->lookups);
 	questions_free(&d->questions);
 	loop_free(&d->loop);

@@ -4,6 +4,7 @@
 #include "base/name_key.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -41,6 +42,7 @@ enum dnsname dnsname_from_wire(const uint8_t *wire, size_t size, char name[DNSNA
 			name[len++] = c;
 		}
 	}
+	assert(len < DNSNAME_SIZE);
 	name[len] = '\0';
 	return len > 0 ? DNSNAME_HOST : DNSNAME_ROOT;
 }
@@ -58,6 +60,7 @@ static bool copy_ascii(const char *text, char name[DNSNAME_SIZE])
 			return false;
 		name[len++] = c;
 	}
+	assert(len < DNSNAME_SIZE);
 	name[len] = '\0';
 	return len > 0;
 }

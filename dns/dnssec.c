@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct dnssec {
@@ -130,6 +131,7 @@ enum resolve_security dnssec_security(const struct dnssec *d, bool authentic)
 
 void dnssec_ask(struct dnssec *d, const char *name, enum answer_type type, struct validation *asker)
 {
+	assert(d->probe && probe_state(d->probe) == PROBE_DNSSEC);
 	if (d->validators)
 		validators_ask(d->validators, name, type, asker);
 	else

@@ -91,6 +91,7 @@ void lookups_free(struct lookups **ap)
 
 static void post_back(struct resolve *r, struct verdict *failure)
 {
+	assert(!r->failure && (!failure || r->nhost == 0));
 	r->failure = failure;
 	r->note.type = RESOLVE_ANSWER;
 	loop_post(r->reply_to, &r->note);
@@ -114,6 +115,7 @@ static void finish_lookup(struct lookup *l, struct verdict *failure)
 {
 	struct resolve *r = l->r;
 	assert(l->waiting == 0);
+	assert(failure || r->nhost > 0 || (r->kind != RESOLVE_MX && r->kind != RESOLVE_HOST));
 	l->r = NULL;
 	if (r->kind == RESOLVE_MX)
 		r->security = l->mx.security;
@@ -135,6 +137,7 @@ static void on_found(void *owner)
 static void search_tlsa(struct lookup *l)
 {
 	struct resolve *r = l->r;
+	assert(r->nhost > 0 && !l->search && l->waiting == 0);
 	l->search = mem_zalloc((size_t)r->nhost * sizeof *l->search);
 	l->waiting = 1;
 	for (int i = 0; i < r->nhost; i++) {
@@ -215,6 +218,7 @@ static void on_address(struct asker *asker, struct answer *answer)
 {
 	struct wanted *w = (struct wanted *)asker;
 	struct lookup *l = w->lookup;
+	assert(!*w->to);
 	*w->to = answer_ref(answer);
 	note_heard(l, asker, answer);
 	assert(l->waiting > 0);
@@ -262,7 +266,7 @@ static void want_answer(struct lookup *l, const char *name, enum answer_type typ
 /* Both families of all targets at once. */
 static void want_addresses(struct lookup *l)
 {
-	assert(l->waiting == 0);
+	assert(l->waiting == 0 && l->mx.ntarget > 0);
 	free(l->wanted);
 	l->nwanted = 0;
 	l->wanted = mem_alloc(2 * (size_t)l->mx.ntarget * sizeof *l->wanted);
@@ -283,6 +287,7 @@ static void on_mx(struct asker *asker, struct answer *answer)
 {
 	struct lookup *l = ((struct wanted *)asker)->lookup;
 	note_heard(l, asker, answer);
+	assert(l->r->kind == RESOLVE_MX && l->nwanted == 0);
 	struct verdict *failure = mx_targets(&l->mx, answer);
 	if (failure)
 		finish_lookup(l, failure);
@@ -448,6 +453,7 @@ void lookup_start(struct lookups *all, struct resolve *r)
 {
 	union address address;
 	char name[DNSNAME_SIZE] = "";
+	assert(!r->host && !r->failure); /* it is a question */
 	if (r->known) {
 		answer_known(all, r);
 		return;

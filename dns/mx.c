@@ -11,6 +11,7 @@
 
 void mx_init(struct mx *m, const char *domain, const struct ourself *self, uint64_t *chance)
 {
+	assert(strlen(domain) < sizeof m->domain);
 	*m = (struct mx){.self = self, .chance = chance};
 	strncpy(m->domain, domain, sizeof m->domain - 1);
 }
@@ -53,6 +54,7 @@ uint64_t mx_chance(uint64_t *state)
 
 static int random_below(struct mx *m, int n)
 {
+	assert(n > 0);
 	return (int)(mx_chance(m->chance) % (uint64_t)n);
 }
 
@@ -122,6 +124,7 @@ static struct verdict *no_address(const struct mx *m)
 /* As many as are looked up at once, of the n that are left. */
 static void take_targets(struct mx *m, int n)
 {
+	assert(n >= 0);
 	m->ntarget = n < MX_TARGETS_MAX ? n : MX_TARGETS_MAX;
 	m->nrest = n - m->ntarget;
 }
@@ -148,6 +151,7 @@ bool mx_next(struct mx *m)
 	int n = m->ntarget;
 	if (m->nrest == 0)
 		return false;
+	assert(n > 0); /* there is a rest only behind some */
 	free_targets(m, 0, n);
 	memmove(m->target, m->target + n, (size_t)m->nrest * sizeof *m->target);
 	take_targets(m, m->nrest);
@@ -156,6 +160,7 @@ bool mx_next(struct mx *m)
 
 struct verdict *mx_targets(struct mx *m, const struct answer *answer)
 {
+	assert(m->ntarget == 0 && !m->canonical);
 	m->security = answer->security;
 	m->canonical = answer->canonical ? mem_strdup(answer->canonical) : NULL;
 	switch (answer->status) {
@@ -316,6 +321,7 @@ static char *canonical_of(const struct mx_target *t)
 struct verdict *mx_hosts(struct mx *m, struct resolve *to)
 {
 	struct resolve_host host;
+	assert(to->nhost == 0);
 	discard_own_address(m);
 	if (m->ntarget == 0)
 		return loops_back(m);

@@ -7,6 +7,7 @@
 #include "dns/dnsname.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,7 @@ static bool is_translated(const struct in6_addr *a)
 
 static const uint8_t *bytes_of(const union address *a, size_t *size)
 {
+	assert(a->sa.sa_family == AF_INET || a->sa.sa_family == AF_INET6);
 	if (a->sa.sa_family == AF_INET) {
 		*size = 4;
 		return (const uint8_t *)&a->in.sin_addr;

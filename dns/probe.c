@@ -127,6 +127,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 	struct probe *p = q->server->probe;
 	if (event == CHANNEL_CLOSED)
 		return;
+	assert(!q->server->replied[q->asked]);
 	if (event == CHANNEL_REPLY)
 		read_reply(q, bytes, len);
 	assert(p->open > 0);
@@ -166,7 +167,7 @@ static void ask_server(struct probe *p, struct probed *s)
 
 static void begin_round(struct probe *p)
 {
-	assert(p->open == 0);
+	assert(p->open == 0 && !timer_active(&p->done));
 	for (int i = 0; i < p->nserver; i++)
 		if (p->server[i].finding != FINDING_DNSSEC)
 			p->open += ASKED_COUNT;
@@ -225,6 +226,7 @@ static void on_done(void *owner)
 		channel_free(&p->server[i].channel);
 		judge_server(&p->server[i]);
 	}
+	assert(count_servers(p, FINDING_DNSSEC) >= passed); /* who has passed is not judged again */
 	if (count_servers(p, FINDING_DNSSEC) > 0)
 		p->state = PROBE_DNSSEC;
 	else if (count_servers(p, FINDING_NONE) > 0 || p->alive)
@@ -242,6 +244,7 @@ static void on_done(void *owner)
 struct probe *probe_new(struct loop *loop, const struct conf_dns *conf, const union address *server,
 			int nserver, void (*changed)(void *owner), void *owner)
 {
+	assert(nserver >= 0 && nserver <= PROBE_SERVERS_MAX && changed);
 	struct probe *p = mem_zalloc(sizeof *p);
 	p->loop = loop;
 	p->conf = *conf;

@@ -100,6 +100,8 @@ struct questions *questions_new(struct loop *loop, struct conf *conf)
 static void settle_question(struct question *q, struct answer *answer)
 {
 	assert(!q->answer && answer->refs > 0);
+	assert(list_empty(&q->validating));
+	assert(q->known || answer->refs == 1); /* it is changed */
 	if (!q->known && answer->status == ANSWER_FAILED && q->begun_ms > 0)
 		answer->late = q->all->loop->now_ms >= q->begun_ms + QUESTION_BRISK_MS;
 	q->answer = answer;
@@ -109,6 +111,7 @@ static void settle_question(struct question *q, struct answer *answer)
 /* A packet is under way for it, or a validator has it. */
 static void begin_way(struct question *q)
 {
+	assert(!q->answer && list_empty(&q->validating));
 	list_move(&q->all->asked, &q->link);
 	q->asked_ms = q->all->loop->now_ms;
 	if (q->begun_ms == 0)
@@ -126,6 +129,7 @@ static void end_way(struct question *q)
 
 static void let_lag(struct question *q)
 {
+	assert(!q->lags);
 	end_way(q);
 	q->lags = true;
 	q->all->nlagging++;
@@ -153,6 +157,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 /* Not at once: whoever brings the answer may be in the midst of its work. */
 static void ask_again(struct question *q)
 {
+	assert(!q->answer && list_empty(&q->validating) && !q->all->ending);
 	list_move(&q->all->waiting[q->line], &q->link);
 }
 
@@ -164,6 +169,7 @@ static bool ask_on(struct question *q, const struct answer *a)
 	q->security = resolve_weaker(q->security, a->security);
 	if (a->status != ANSWER_ALIAS || q->chased > ANSWER_CHASE_MAX)
 		return false;
+	assert(strlen(a->alias) < sizeof q->asking);
 	strcpy(q->asking, a->alias);
 	return true;
 }
@@ -171,6 +177,7 @@ static bool ask_on(struct question *q, const struct answer *a)
 /* The answer to q->asking: ask on, or settle. */
 static void on_answer(struct question *q, struct answer *a)
 {
+	assert(a->refs == 1); /* it is changed */
 	if (ask_on(q, a)) {
 		answer_unref(a);
 		ask_again(q);
@@ -318,6 +325,7 @@ static void begin_question(struct question *q, enum dnssec_way way)
 
 static struct question *question_new(struct questions *all, const char *name, enum answer_type type)
 {
+	assert(strlen(name) < DNSNAME_SIZE);
 	struct question *q = mem_zalloc(sizeof *q);
 	q->query.replied = on_replied;
 	q->all = all;
@@ -408,7 +416,7 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 		  struct asker *asker)
 {
 	struct question *q = question_new(all, name, type), *equal;
-	assert(loop_is_ours(all->loop));
+	assert(loop_is_ours(all->loop) && asker->answered);
 	HASH_FIND(hh, all->table, q->key, q->keylen, equal);
 	if (equal) {
 		free(q);
@@ -479,6 +487,7 @@ static void tell_askers(struct questions *all, struct question *q)
 {
 	struct answer *answer = q->answer;
 	struct list askers, *link;
+	assert(answer && answer->refs > 0);
 	list_init(&askers);
 	while ((link = list_first(&q->askers)))
 		list_move(&askers, link);
@@ -512,9 +521,11 @@ void questions_work(struct questions *all)
 void questions_reload(struct questions *all, struct conf *conf)
 {
 	struct channel *old = all->channel;
+	assert(loop_is_ours(all->loop) && !all->ending);
 	dnssec_free(&all->dnssec);
 	apply_conf(all, conf, old);
 	channel_free(&old); /* on_replied() puts all questions back */
+	assert(all->nasked == 0 && all->nlagging == 0 && all->nvalidating == 0);
 	cache_clear(all->cache);
 	questions_work(all);
 }

@@ -81,6 +81,7 @@ static void ask_tlsa(struct tlsa_search *s, const char *at)
 bool tlsa_search_begin(struct tlsa_search *s)
 {
 	const struct resolve_host *h = s->host;
+	assert(s->found && !h->dane && !h->unsure);
 	list_init(&s->asker.link);
 	if (h->security == RESOLVE_SECURE) {
 		ask_tlsa(s, h->canonical ? h->canonical : h->name);

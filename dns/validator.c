@@ -120,6 +120,7 @@ struct validator *validator_new(struct loop *loop, int of, const struct conf_dns
 				const struct trust_anchor *anchor, const union address *server,
 				int nserver)
 {
+	assert(of > 0 && nserver > 0);
 	struct validator *v = mem_zalloc(sizeof *v);
 	v->loop = loop;
 	v->ub_loop = ub_loop_new(loop);
@@ -194,7 +195,7 @@ static void on_answer(void *arg, int rcode, void *bytes, int len, int secure, ch
 void validator_ask(struct validator *v, const char *name, enum answer_type type,
 		   struct validator_query *q)
 {
-	assert(loop_is_ours(v->loop));
+	assert(loop_is_ours(v->loop) && q->validated);
 	q->validator = v;
 	q->magic = QUERY_MAGIC;
 	list_init(&q->link);

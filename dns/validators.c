@@ -47,6 +47,7 @@ static void post_answer(struct validation_job *j)
 static void keep_reply(struct validator_query *query, const struct validator_reply *r)
 {
 	struct validation_job *j = list_entry(query, struct validation_job, query);
+	assert(!j->bytes && !j->why); /* it has one answer */
 	j->reply = *r;
 	if (r->bytes)
 		j->reply.bytes = j->bytes = memcpy(mem_alloc(r->len + 1), r->bytes, r->len);
@@ -59,6 +60,7 @@ static void take_question(void *owner, struct note *note)
 {
 	struct validating *t = owner;
 	struct validation_job *j = (struct validation_job *)note;
+	assert(note->type == DNS_VALIDATE);
 	if (!t->gives_way)
 		thread_give_way();
 	t->gives_way = true;
@@ -152,7 +154,7 @@ void validators_ask(struct validators *v, const char *name, enum answer_type typ
 		    struct validation *asker)
 {
 	assert(loop_is_ours(v->loop));
-	assert(!asker->job);
+	assert(!asker->job && asker->validated);
 	struct validation_job *j = mailbox_note(sizeof *j, DNS_VALIDATE);
 	j->query.validated = keep_reply;
 	j->reply_to = v->loop;
