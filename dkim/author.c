@@ -7,6 +7,7 @@
 #include "base/users.h"
 #include "dkim/keyring.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,7 @@ void author_signers(const struct passage *p, struct signers *s, struct buf *why)
 bool signers_load(struct signers *s, struct buf *why)
 {
 	bool all = true;
+	assert(s->n <= CONF_DKIM_MAX);
 	for (int i = 0; i < s->n; i++) {
 		struct signer *of = &s->of[i];
 		if (!of->by)

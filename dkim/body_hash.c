@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "dkim/canonical_body.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -71,6 +72,7 @@ int body_hash(const struct draft *d, const struct conf_dkim *const by[], int n,
 	      struct body_hash *hash)
 {
 	struct form *form = mem_alloc(2 * sizeof *form);
+	assert(n > 0);
 	bool ok = true;
 	form[0].digest = form[1].digest = NULL;
 	for (int i = 0; i < 2; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dkim/canonical_body.h"
 
+#include <assert.h>
 #include <string.h>
 
 void canonical_body_init(struct canonical_body *b, bool relaxed,
@@ -28,6 +29,7 @@ static void pass_bytes(struct canonical_body *b, const char *bytes, size_t len)
 		b->sink(b->owner, bytes, len);
 		return;
 	}
+	assert(b->len + len <= sizeof b->piece);
 	memcpy(b->piece + b->len, bytes, len);
 	b->len += len;
 }
@@ -124,10 +126,12 @@ void canonical_body_put(struct canonical_body *b, const char *bytes, size_t len)
 			p++;
 		} else {
 			size_t n = text_length(b, p, (size_t)(end - p));
+			assert(n > 0);
 			put_text(b, p, n);
 			p += n;
 		}
 	}
+	assert(p == end);
 }
 
 void canonical_body_end(struct canonical_body *b)

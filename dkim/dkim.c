@@ -69,7 +69,7 @@ static void make_signatures(struct passage *p)
 	magic_check(s, SIGNING_MAGIC);
 	if (!load_keys(s))
 		return;
-	assert(s->n > 0 && s->n <= CONF_DKIM_MAX);
+	assert(s->n > 0 && s->n <= CONF_DKIM_MAX && (s->signers.n == 0 || s->signers.n == s->n));
 	s->error = body_hash(&p->draft, s->by, s->n, &hash);
 	for (int i = 0; i < s->n && !s->error; i++) {
 		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield,
@@ -101,6 +101,7 @@ static void cancel_signing(struct passage *p)
  * Content that is binary stays as it is. */
 static void insert_signatures(struct passage *p, struct signing *s)
 {
+	assert(!p->signed_by);
 	const struct resign *again = passage_context(p);
 	if (again)
 		resign_remove(again, &p->draft);
@@ -162,6 +163,7 @@ static void begin_signing(struct passage *p)
 {
 	struct buf why = {0};
 	struct signing *s = mem_zalloc(sizeof *s);
+	assert(!p->at_work);
 	s->magic = SIGNING_MAGIC;
 	p->at_work = s;
 	bool open = draft_open(&p->draft);

@@ -8,6 +8,7 @@
 #include "base/refs.h"
 #include "base/tls_keys.h"
 
+#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -73,6 +74,7 @@ static void keep_key(struct kept *k)
 		release_key(other);
 	}
 	HASH_ADD_KEYPTR(hh, ring, k->name, strlen(k->name), k);
+	assert(HASH_COUNT(ring) <= KEYRING_MAX);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -5,6 +5,7 @@
 #include "dkim/body_hash.h"
 #include "dkim/keyring.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,7 @@ static const struct conf_dkim *take_row(struct signers *s, const char *domain,
 static void put_candidate(struct looking *l, const struct candidate *like,
 			  const struct conf_dkim *by)
 {
+	assert(l->n < CONF_DKIM_MAX);
 	l->of[l->n] = *like;
 	l->of[l->n++].by = by;
 }
@@ -169,6 +171,8 @@ static void finish_looking(struct passage *p)
 {
 	struct looking *l = p->at_work;
 	struct resign *r = passage_context(p);
+	magic_check(l, LOOKING_MAGIC);
+	assert(r->n == 0 && l->n <= CONF_DKIM_MAX);
 	int error = l->error;
 	for (int i = 0; i < l->n && !error; i++) {
 		const struct draft_field *f = &p->draft.field[l->of[i].field];

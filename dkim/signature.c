@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -85,6 +86,7 @@ void signature_field_relaxed(const char *field, size_t len, struct buf *to)
 	const char *end = field + len, *p = field;
 	size_t name = header_field_name(field, len);
 	char *at = buf_reserve(to, len + 2), *begin = at;
+	assert(name > 0);
 	for (; p < field + name; p++)
 		*at++ = (char)tolower((unsigned char)*p);
 	p = (const char *)memchr(p, ':', (size_t)(end - p)) + 1;
@@ -203,6 +205,7 @@ static size_t sign_text(const struct conf_dkim *d, const struct buf *text,
 
 static void put_base64(struct buf *to, const unsigned char *bytes, size_t len, size_t column)
 {
+	assert(column < LINE_MAX_WANTED);
 	struct buf text = {0};
 	base64_encode(&text, bytes, len);
 	for (size_t at = 0; at < buf_len(&text);) {
@@ -242,6 +245,7 @@ char *signature_make(const struct conf_dkim *d, const struct draft_field *fields
 	struct names n = {.by = d, .field = fields, .nfield = nfield};
 	unsigned char signature[SIGNATURE_MAX];
 	struct buf field = {0};
+	assert(d->loaded && d->signing);
 	if (d->headers.n > 0)
 		put_list(&n, (const char *const *)d->headers.item, d->headers.n);
 	else

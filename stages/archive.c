@@ -146,6 +146,7 @@ static int write_copy(const struct passage *p, const struct archive_marks *marks
 static struct log_held *hold_log(const struct passage *copy, uint64_t original)
 {
 	const struct envelope *e = copy->draft.envelope;
+	assert(e->nrcpt > 0);
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "from", e->sender, "to",
 			e->rcpt[0].address, "nrcpt", log_number(e->nrcpt), "size",
 			log_number((int64_t)copy->draft.size), "flow", envelope_flow(e),
@@ -157,6 +158,7 @@ static struct log_held *hold_log(const struct passage *copy, uint64_t original)
 static int make_copy(const struct passage *p, struct copying *c)
 {
 	const struct passage_stage *signs = passage_context(p);
+	assert(c->envelope && !c->copy);
 	struct passage *copy = passage_new(p->conf, NULL, NULL, p->draft.spool, c->envelope->id);
 	copy->draft.envelope = c->envelope;
 	c->envelope = NULL;
@@ -230,6 +232,7 @@ static bool read_marks(struct passage *p, struct archive_marks *marks)
 static void begin_copying(struct passage *p)
 {
 	struct archive_marks marks;
+	assert(!p->at_work);
 	bool read = read_marks(p, &marks);
 	int error = errno;
 	struct envelope *e = read ? copy_envelope(p, &marks) : NULL;

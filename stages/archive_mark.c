@@ -4,6 +4,7 @@
 #include "base/header_field.h"
 #include "base/ident.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -91,6 +92,7 @@ static bool put_again(const struct draft_field *f, struct buf *to)
 
 void archive_marks_read(struct archive_marks *m, const struct draft *d)
 {
+	assert(d->opened);
 	int n = 0;
 	*m = (struct archive_marks){0};
 	for (int i = 0; i < d->nfield && n < ARCHIVE_MARKS_MAX; i++)
@@ -112,10 +114,13 @@ static const char *look_for_mark(const char *text, const char *end, const char *
 	const char *at = text + sizeof ARCHIVE_MARK_FIELD, *stop = text + len, *word;
 	uint64_t number;
 	snprintf(id, sizeof id, "%.*s", ID_TEXT, next_word(&at, stop, &len));
+	assert(strlen(id) == ID_TEXT);
 	bool valid = ident_parse(id, &number) && ident_time_ms(number) >= since_ms &&
 		     make_mac(id, address, mac);
-	while (valid && (word = next_word(&at, stop, &len)))
+	while (valid && (word = next_word(&at, stop, &len))) {
+		assert(len == MAC_TEXT);
 		*found |= CRYPTO_memcmp(word, mac, MAC_TEXT) == 0;
+	}
 	return stop;
 }
 
@@ -131,6 +136,7 @@ bool archive_marks_has(const struct archive_marks *m, const char *address, int64
 
 bool archive_mark_put(struct buf *to, const struct envelope *copy)
 {
+	assert(copy->id != 0 && copy->nrcpt > 0);
 	char id[IDENT_TEXT], mac[MAC_TEXT + 1];
 	uint32_t n = copy->nrcpt < ARCHIVE_MARK_ADDRESSES ? copy->nrcpt : ARCHIVE_MARK_ADDRESSES;
 	bool ok = true;

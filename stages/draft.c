@@ -58,7 +58,7 @@ static ssize_t read_content(const struct draft *d, uint64_t offset, void *to, si
 
 static struct draft_field *make_room(struct draft *d, int at)
 {
-	assert(d->opened && at >= 0 && at <= d->nfield);
+	assert(d->opened && at >= 0 && at <= d->nfield && d->nfield <= d->cap);
 	if (d->nfield == d->cap) {
 		d->cap = d->cap ? d->cap * 2 : FIELDS_AT_FIRST;
 		d->field = mem_realloc(d->field, (size_t)d->cap * sizeof *d->field);
@@ -78,6 +78,7 @@ static size_t split_header(struct draft *d, const char *text, size_t len)
 		*make_room(d, d->nfield) = (struct draft_field){text + at, n, NULL};
 		at += n;
 	}
+	assert(at <= len);
 	return at;
 }
 
@@ -113,6 +114,8 @@ bool draft_open(struct draft *d)
 	size_t len = (size_t)d->size;
 	if (d->opened)
 		return true;
+	assert(d->nfield == 0 && !d->header && !d->body);
+	assert(!d->content || d->content->memory || d->size == 0);
 	if (!d->content && !load_header(d, &len))
 		return false;
 	const char *text = d->content ? d->content->memory : d->header;
@@ -287,6 +290,7 @@ static int copy_body(struct draft *d, struct content_writer *to)
 bool draft_settle(struct draft *d)
 {
 	struct content_writer to;
+	assert(d->changed ? d->opened : !d->body); /* else what was put would be lost */
 	if (!d->changed) {
 		forget_fields(d);
 		return true;
@@ -309,12 +313,14 @@ bool draft_settle(struct draft *d)
 	if (d->file)
 		spool_file_discard(&d->file);
 	d->size = content_writer_take(&to, &d->content, &d->file);
+	assert((d->content != NULL) != (d->file != NULL));
 	return true;
 }
 
 void draft_give(struct draft *d, struct spool_store *store)
 {
-	assert(!d->opened && !d->body);
+	assert(!d->opened && !d->body && !d->changed);
+	assert(!store->envelope && !store->content && !store->file && !store->with);
 	assert((d->content != NULL) != (d->file != NULL));
 	store->id = d->envelope->id = d->id;
 	store->envelope = d->envelope;

@@ -22,7 +22,7 @@ struct passage *passage_new(struct conf *conf, struct loop *loop, struct thread_
 static void destroy_passage(struct passage *p)
 {
 	magic_check(p, PASSAGE_MAGIC);
-	assert(!p->given && !p->at_work);
+	assert(!p->given && !p->at_work && !p->running);
 	draft_fini(&p->draft);
 	conf_unref(p->conf);
 	free(p->own);
@@ -42,7 +42,8 @@ void passage_free(struct passage **pp)
 
 void passage_add(struct passage *p, const struct passage_stage *kind, void *context)
 {
-	assert(p->nstage < PASSAGE_STAGES_MAX && !p->running);
+	assert(p->nstage < PASSAGE_STAGES_MAX && !p->running && !p->ready);
+	assert(p->end == PASSAGE_UNDER_WAY && p->at == 0);
 	p->stage[p->nstage].kind = kind;
 	p->stage[p->nstage].context = context;
 	p->nstage++;
@@ -80,6 +81,7 @@ static void note_settled(struct passage *p)
 /* A large message is copied: not by a loop that serves others. */
 static void settle_all(struct passage *p)
 {
+	assert(p->at == p->nstage && !p->given);
 	if (draft_settles_slowly(&p->draft)) {
 		if (!passage_give(p, settle_draft))
 			passage_fail(p, ECANCELED);
@@ -115,6 +117,8 @@ static void go_on(struct passage *p)
 
 static void end_passage(struct passage *p, enum passage_end how, const char *reply)
 {
+	assert(how != PASSAGE_UNDER_WAY && how != PASSAGE_DONE && !p->reply);
+	assert(!p->loop || loop_is_ours(p->loop));
 	assert(p->end == PASSAGE_UNDER_WAY && !p->given);
 	p->end = how;
 	p->reply = mem_strdup(reply);
@@ -125,6 +129,7 @@ static void end_passage(struct passage *p, enum passage_end how, const char *rep
 void passage_next(struct passage *p)
 {
 	assert(p->at < p->nstage && !p->ready && !p->given && p->end == PASSAGE_UNDER_WAY);
+	assert(!p->loop || loop_is_ours(p->loop));
 	p->at++;
 	p->at_work = NULL;
 	p->ready = true;
@@ -133,11 +138,13 @@ void passage_next(struct passage *p)
 
 void passage_refuse(struct passage *p, const char *reply)
 {
+	assert(reply);
 	end_passage(p, PASSAGE_REFUSED, reply);
 }
 
 void passage_discard(struct passage *p, const char *why)
 {
+	assert(why);
 	end_passage(p, PASSAGE_DISCARDED, why);
 }
 
@@ -182,6 +189,7 @@ static void work_done(struct thread_pool_job *job)
 bool passage_give(struct passage *p, void (*what)(struct passage *))
 {
 	assert(!p->given && p->end == PASSAGE_UNDER_WAY);
+	assert(p->at == p->nstage || p->stage[p->at].kind->worked);
 	if (!p->loop) {
 		what(p); /* this is a thread of the pool */
 		tell_stage(p, true);
@@ -198,7 +206,7 @@ bool passage_give(struct passage *p, void (*what)(struct passage *))
 void passage_resume(struct passage *p)
 {
 	magic_check(p, PASSAGE_MAGIC);
-	assert(p->given);
+	assert(p->given && loop_is_ours(p->loop));
 	p->given = false;
 	if (p->cancelled) {
 		cancel_stage(p);
@@ -237,7 +245,8 @@ static bool run_in_pool(struct passage *p)
 
 bool passage_run(struct passage *p, void (*ended)(struct passage *), void *owner)
 {
-	assert(!p->ended && !p->running);
+	assert(!p->ended && !p->running && !p->ready && ended);
+	assert(p->end == PASSAGE_UNDER_WAY && p->at == 0);
 	p->ended = ended;
 	p->owner = owner;
 	p->ready = true;
