@@ -33,6 +33,7 @@ static bool has_policy(const struct sts_domain *d)
 /* fresh: it was fetched just now, and holds for this once though it may not be kept. */
 static void answer_one(const struct sts_domain *d, struct sts_ask *a, bool fresh)
 {
+	assert(!a->policy && !a->why);
 	if (has_policy(d) || (fresh && d->policy)) {
 		a->policy = sts_policy_ref(d->policy);
 		memcpy(a->id, d->id, sizeof a->id);
@@ -59,6 +60,7 @@ static void save_policies(void *owner)
 {
 	struct sts *s = owner;
 	struct buf text = {0};
+	assert(s->edges.main && s->changed);
 	s->changed = false;
 	sts_learnt(s, &text);
 	loop_post(s->edges.main, text_note_new(STS_SAVE, &text));
@@ -75,6 +77,7 @@ static void save_soon(struct sts *s)
 void sts_looked(struct sts_domain *d)
 {
 	struct sts *s = d->sts;
+	assert(d->look == STS_LOOK_NONE || d->look == STS_LOOK_LATE);
 	answer_all(d);
 	if (d->outcome == STS_FETCHED)
 		save_soon(s);
@@ -205,6 +208,7 @@ struct sts *sts_new(struct conf *conf, const struct sts_edges *edges)
 
 void sts_recall(struct sts *s, const char *text)
 {
+	assert(!s->loop->running);
 	sts_text_read(text, clock_wall_ms(), domain_of, &s->table, s);
 	sts_table_trim(&s->table);
 }

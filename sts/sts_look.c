@@ -24,6 +24,7 @@ static void report_failure(const struct sts_domain *d)
 		[STS_INVALID] = TLS_RESULT_STS_INVALID,
 	};
 	const struct sts *s = d->sts;
+	assert(d->outcome >= STS_FETCH_ERROR && d->outcome <= STS_INVALID);
 	if (!s->edges.reports || !s->conf->tls_report.enabled)
 		return;
 	bool holds = d->policy && clock_wall_ms() < d->ends_ms;
@@ -64,6 +65,8 @@ static void end_fetch(struct sts_domain *d)
 static void end_look(struct sts_domain *d, enum sts_look to, enum sts_outcome outcome, char *why)
 {
 	struct sts *s = d->sts;
+	assert(d->look != STS_LOOK_NONE && d->look != STS_LOOK_LATE);
+	assert(outcome != STS_FETCHED || (d->policy && !why));
 	timer_stop(&s->loop->timers, &d->limit);
 	if (d->look == STS_LOOK_FETCHING)
 		end_fetch(d);
@@ -130,6 +133,7 @@ static void on_fetched(void *owner, const struct https_answer *a)
 	struct sts_domain *d = owner;
 	struct buf why = {0};
 	struct sts_policy *p = NULL;
+	assert(d->look == STS_LOOK_FETCHING && loop_is_ours(d->sts->loop));
 	enum sts_outcome outcome = judge_answer(a, &p, &why);
 	d->fetch = NULL; /* gone by itself */
 	if (p)
@@ -143,7 +147,7 @@ static void on_slow(void *owner)
 {
 	struct sts_domain *d = owner;
 	struct sts *s = d->sts;
-	assert(d->look == STS_LOOK_FETCHING && s->fetching > 0);
+	assert(d->look == STS_LOOK_FETCHING && s->fetching > 0 && list_empty(&d->in_queue));
 	s->fetching--;
 	s->nslow++;
 	descriptors_count(DESCRIPTORS_HOSTS);
@@ -166,7 +170,7 @@ static void fetch_policy(struct sts_domain *d)
 				    .at = d->at,
 				    .timeout_ms = s->conf->tls.mta_sts_timeout};
 	sts_domain_move(d, STS_LOOK_FETCHING);
-	assert(!d->fetch && list_empty(&d->in_queue));
+	assert(d->at && !d->fetch && list_empty(&d->in_queue));
 	assert(s->fetching < STS_FETCHES_MAX);
 	s->fetching++;
 	timer_init(&d->slow, on_slow, d);
@@ -246,6 +250,7 @@ static void have_address(struct sts_domain *d, const struct resolve *r)
 		end_look(d, STS_LOOK_NONE, STS_FETCH_ERROR, mem_strdup(r->failure->text));
 		return;
 	}
+	assert(!d->at);
 	d->at = place_of(d, r);
 	sts_domain_move(d, STS_LOOK_QUEUED);
 	list_append(&d->sts->queue, &d->in_queue);
@@ -255,6 +260,7 @@ static void have_address(struct sts_domain *d, const struct resolve *r)
 void sts_look_answered(struct resolve *r)
 {
 	struct sts_domain *d = r->owner;
+	assert(loop_is_ours(d->sts->loop));
 	if (d->look == STS_LOOK_LATE)
 		sts_domain_move(d, STS_LOOK_NONE);
 	else if (d->look == STS_LOOK_RECORD)

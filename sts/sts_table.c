@@ -20,7 +20,6 @@ static void unlist_domain(struct sts_table *t, struct sts_domain *d)
 	int *n = d->policy ? &t->nwith : &t->nwithout;
 	assert(*n > 0 && t->bytes >= d->bytes);
 	--*n;
-	assert(t->bytes >= d->bytes);
 	t->bytes -= d->bytes;
 	metrics_add(METRIC_sts_policies, d->policy ? -1 : 0);
 	list_remove(&d->in_use);
@@ -46,7 +45,8 @@ static void list_domain(struct sts_table *t, struct sts_domain *d)
 
 static void free_domain(struct sts_table *t, struct sts_domain *d)
 {
-	assert(d->look == STS_LOOK_NONE && !d->waiting && !d->fetch && !timer_active(&d->limit));
+	assert(d->look == STS_LOOK_NONE && !d->waiting && !d->fetch && list_empty(&d->in_queue));
+	assert(!timer_active(&d->limit) && !timer_active(&d->slow));
 	unlist_domain(t, d);
 	HASH_DEL(t->all, d);
 	sts_policy_unref(d->policy);
@@ -61,6 +61,7 @@ void sts_table_fini(struct sts_table *t)
 	hash_each (struct sts_domain, d, t->all)
 		free_domain(t, d);
 	assert(t->nwith == 0 && t->nwithout == 0 && t->bytes == 0);
+	assert(list_empty(&t->with) && list_empty(&t->without));
 }
 
 struct sts_domain *sts_table_get(struct sts_table *t, const char *name)
@@ -83,6 +84,7 @@ struct sts_domain *sts_table_get(struct sts_table *t, const char *name)
 
 void sts_table_set(struct sts_table *t, struct sts_domain *d, struct sts_policy *p)
 {
+	assert(!p || p != d->policy); /* one reference would stand for two */
 	unlist_domain(t, d);
 	sts_policy_unref(d->policy);
 	d->policy = p;

@@ -3,6 +3,7 @@
 
 #include "base/conf.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ void sts_text_write(const struct sts_table *t, int64_t now_ms, struct buf *to)
 	for (const struct sts_domain *d = t->all; d; d = d->hh.next) {
 		if (!d->policy || d->ends_ms <= now_ms)
 			continue;
+		assert(*d->id); /* else it could not be read back */
 		buf_printf(to, "domain %s %s %lld %lld\n", d->name, d->id, (long long)d->fetched_ms,
 			   (long long)d->ends_ms);
 		sts_policy_write(d->policy, to);

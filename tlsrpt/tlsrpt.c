@@ -27,6 +27,7 @@ static void save_results(void *owner)
 {
 	struct tlsrpt *t = owner;
 	struct buf text = {0};
+	assert(t->changed);
 	t->changed = false;
 	tlsrpt_text_write(&t->tally, &text);
 	loop_post(t->edges.main, text_note_new(TLS_RESULTS_SAVE, &text));
@@ -148,6 +149,7 @@ struct tlsrpt *tlsrpt_new(struct conf *conf, const struct tlsrpt_edges *edges)
 
 void tlsrpt_recall(struct tlsrpt *t, const char *text)
 {
+	assert(!t->loop->running);
 	tlsrpt_text_read(&t->tally, text);
 }
 
@@ -165,6 +167,7 @@ void tlsrpt_stop(struct tlsrpt *t)
 
 void tlsrpt_learnt(struct tlsrpt *t, struct buf *to)
 {
+	assert(!t->loop->running);
 	tlsrpt_text_write(&t->tally, to);
 }
 

@@ -53,6 +53,7 @@ static bool all_have_it(const struct tlsrpt_report *r)
 static void rest_report(struct tlsrpt_report *r, bool later)
 {
 	struct tlsrpt *t = r->tlsrpt;
+	assert(r->step != TLSRPT_COUNTING);
 	free_targets(r);
 	assert(t->sending > 0 && r->open == 0);
 	t->sending--;
@@ -78,7 +79,7 @@ static void log_delivery(const struct tlsrpt_report *r, const char *to, const ch
 /* failure: a clause; NULL: it has the report. */
 static void end_delivery(struct tlsrpt_report *r, int n, const char *failure)
 {
-	assert(r->open > 0 && n < r->ntarget);
+	assert(r->step == TLSRPT_SENDING && r->open > 0 && n >= 0 && n < r->ntarget);
 	log_delivery(r, r->target[n].to, failure);
 	if (!failure)
 		tlsrpt_report_add_sent(r, r->target[n].to);
@@ -156,6 +157,7 @@ static void send_to(struct tlsrpt_report *r, int n)
 static void on_posted(void *owner, const struct https_answer *a)
 {
 	struct post *p = owner;
+	assert(p->report->target[p->n].post == p);
 	bool answered = a->status >= 200; /* whatever became of the rest */
 	bool taken = answered && a->status / 100 == 2;
 	char *failure = taken	   ? NULL
@@ -205,6 +207,7 @@ static void read_record(struct tlsrpt_report *r, const struct resolve *a)
 		}
 	if (n != 1)
 		return;
+	assert(!r->target && r->ntarget == 0);
 	r->target = mem_zalloc(TLSRPT_RECIPIENTS_MAX * sizeof *r->target);
 	r->ntarget = tlsrpt_record_parse(record, r->target, TLSRPT_RECIPIENTS_MAX);
 }
@@ -248,7 +251,7 @@ void tlsrpt_send_resolved(struct tlsrpt *t, struct resolve *a)
 void tlsrpt_send_begin(struct tlsrpt *t, struct tlsrpt_report *r)
 {
 	char *name = mem_printf("_smtp._tls.%s", r->domain);
-	assert(r->step == TLSRPT_COUNTING && r->open == 0);
+	assert(r->step == TLSRPT_COUNTING && r->open == 0 && !r->target);
 	r->tlsrpt = t;
 	r->step = TLSRPT_RECORD;
 	t->sending++;

@@ -80,6 +80,7 @@ void tlsrpt_report_add_sent(struct tlsrpt_report *r, const char *to)
 		return;
 	if (r->nsent == TLSRPT_SENT_MAX)
 		forget_first_sent(r);
+	assert(r->nsent < TLSRPT_SENT_MAX);
 	r->sent = mem_realloc(r->sent, (size_t)(r->nsent + 1) * sizeof *r->sent);
 	r->sent[r->nsent++] = mem_strdup(to);
 }
