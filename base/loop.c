@@ -79,7 +79,7 @@ static void on_loop_fault(const char *what)
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
-	assert(strlen(name) <= 15 && receive);
+	assert(strlen(name) <= 15);
 	struct loop *l = mem_zalloc(sizeof *l);
 	ev_set_syserr_cb(on_loop_fault);
 	l->ev = ev_loop_new(EVFLAG_AUTO);
@@ -147,6 +147,7 @@ void loop_free(struct loop **lp)
 	mailbox_fini(&l->mailbox);
 	stream_end_lingering(l);
 	assert(list_empty(&l->gathered) && list_empty(&l->lingering));
+	assert(l->timers.n == 0);
 	timers_fini(&l->timers);
 	ev_loop_destroy(l->ev);
 	free(l);

@@ -71,7 +71,6 @@ void mailbox_init(struct mailbox *m, struct ev_loop *loop,
 		  void (*receive)(void *owner, struct note *), void (*received_all)(void *owner),
 		  void *owner)
 {
-	assert(receive);
 	atomic_init(&m->top, NULL);
 	atomic_init(&m->awaited, 0);
 	m->loop = loop;
