@@ -60,12 +60,14 @@ static void record_all(struct site *s, struct message *m, const struct entry *e,
 		       const struct delivery *d)
 {
 	assert(envelope_open(m->work.envelope) == 0);
+	assert(d->nrcpt == m->work.envelope->nrcpt);
 	m->delivers = !message_owes(m);
 	if (m->delivers)
 		return;
 	struct spool_delivered *note = new_record(m, d->nrcpt);
 	for (uint32_t i = 0; i < d->nrcpt; i++)
 		record_verdict(note, m, e->recipient[i], d->rcpt[i].verdict);
+	assert(note->n == d->nrcpt);
 	post_record(s, note);
 }
 
@@ -90,6 +92,7 @@ static bool judge_doubt(struct message *m, uint32_t recipient,
 {
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(r->last && r->last->class == VERDICT_IN_DOUBT && !r->done);
 	if (r->doubts < RECIPIENT_DOUBTS_MAX)
 		r->doubts++;
 	if (r->doubts <= limits->in_doubt_retries)
@@ -98,6 +101,7 @@ static bool judge_doubt(struct message *m, uint32_t recipient,
 	unsure.dsn_passed_on = false; /* nobody knows what the host will confirm */
 	unsure.delivered = false;     /* nor what it has done */
 	struct verdict *v = final_verdict(r, (enum in_doubt_action)limits->in_doubt_action);
+	assert(r->tries > 0);
 	r->tries--; /* this verdict is no attempt of its own */
 	outcome_apply(m, recipient, v, &unsure);
 	verdict_unref(v);
@@ -181,6 +185,7 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 			e->alone = true;
 		}
 	}
+	assert(all ? left == 0 : note->n <= 2 * d->nrcpt);
 	c->host->doubts += doubt;
 	if (all)
 		record_all(c->site, m, e, d);

@@ -11,6 +11,7 @@
 #include "qmgr/outcome.h"
 #include "qmgr/sched/pool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,7 @@ static void hold_recipients(struct entry *e, const char *key, struct verdict *wh
 	struct message *m = message_of_work(e->peer->job->work);
 	struct outcome_context context = {.transport = e->peer->job->transport, .untried = true};
 	uint32_t left = 0;
+	assert(!m->verifying);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const char *address = m->work.envelope->rcpt[e->recipient[i]].address;
 		if (name_key_fits(key, mailaddr_domain(address)))

@@ -49,6 +49,7 @@ void door_fini(struct door *d)
 {
 	list_each (link, tmp, &d->asking)
 		question_free(list_entry(link, struct door_question, link));
+	assert(list_empty(&d->asking));
 }
 
 /* --- answers */
@@ -63,6 +64,7 @@ static void post_answer(struct verify *ask, enum verify_result result)
 /* Takes the verdict. */
 static void refuse_with(struct verify *ask, struct verdict *v, const char *reason)
 {
+	assert(v->class != VERDICT_SENT && !ask->verdict);
 	metric_cell_add(metric_cell(FAMILY_known_refusals, reason, NULL), 1);
 	ask->ours = true;
 	ask->verdict = v;
@@ -177,6 +179,7 @@ void door_ask(struct qmgr *q, struct verify *ask)
 {
 	const struct route *r = route_of_mail(q, ask);
 	bool by_mx = r->action == ROUTE_DELIVER && nexthop_lookup_by_mx(r, ask->address);
+	assert(!ask->verdict);
 	if (refuse_by_route(q, ask, r))
 		return;
 	if (!ask->fresh && (refuse_suppressed(q, ask) || ask_dns(q, ask, by_mx)))
@@ -189,6 +192,7 @@ void door_answered(struct qmgr *q, struct resolve *r)
 	struct door_question *question = r->owner;
 	magic_check(question, DOOR_MAGIC);
 	struct verify *ask = question->ask;
+	assert(r->known && loop_is_ours(q->sched.loop));
 	assert(ask);
 	if (!q->door.closed) {
 		question->ask = NULL;

@@ -7,6 +7,7 @@
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/flow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct flow_release {
 
 static void stop_message(struct qmgr *q, struct message *m)
 {
+	assert(!m->verifying);
 	m->stopped = m->work.cancelled = m->kept = true;
 	message_drop_waiting(m);
 	message_check(q, m);
@@ -100,6 +102,7 @@ void flow_mail_listed(struct qmgr *q, struct spool_command *c)
 {
 	struct flow_release *r = c->owner;
 	magic_check(r, FLOW_RELEASE_MAGIC);
+	assert(c->op == SPOOL_LIST);
 	uint64_t last = c->after;
 	bool again = c->nrow > 0 && !(r->flow && suspend_covers_flow(&q->db, r->flow));
 	for (int i = 0; i < c->nrow && again; i++) {

@@ -42,6 +42,7 @@ void flow_tallies_fini(struct flow_tallies *all)
 	HASH_ITER(hh, all->table, t, tmp)
 	tally_drop(all, t);
 	assert(all->n == 0 && list_empty(&all->by_time));
+	assert(!all->table && !all->latest);
 }
 
 /* --- the last hour */
@@ -106,6 +107,7 @@ static struct flow_tally *tally_get(struct flow_tallies *all, const char *flow)
 	list_init(&t->by_time);
 	HASH_ADD_KEYPTR(hh, all->table, t->flow, strlen(t->flow), t);
 	all->n++;
+	assert(all->n <= FLOW_TALLIES);
 	return t;
 }
 

@@ -28,6 +28,7 @@ void message_init(struct qmgr *q)
 
 void message_fini(struct qmgr *q)
 {
+	assert(!q->messages);
 	few_fini(&q->alike);
 }
 
@@ -65,6 +66,7 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 			       void (*take)(struct message *, uint32_t recipient, struct verdict *))
 {
 	assert(owner && take);
+	assert(e->nrcpt > 0);
 	struct message *m = message_alloc(q, e->nrcpt);
 	work_begin(&m->work, &q->sched, e, content_in_memory(mem_strdup(""), 0));
 	m->work.verification = true;
@@ -205,10 +207,12 @@ bool message_owes(const struct message *m)
 void message_free(struct qmgr *q, struct message *m)
 {
 	assert(m->lookups == 0);
+	assert(m->to_route_first == 0 && m->nto_route == 0);
 	assert(!m->to_route && list_empty(&m->in_router));
 	timer_stop(&q->sched.loop->timers, &m->end);
 	message_leave_site(m, false);
 	reader_drop(m);
+	assert(list_empty(&m->in_starved) && m->nheld == 0);
 	list_remove(&m->in_reports);
 	work_end(&m->work, &q->sched);
 	if (!m->verifying)

@@ -32,6 +32,7 @@ void names_away_fini(struct names_away *a)
 
 static bool has_failed_for(const struct names_away *a, uint64_t hop)
 {
+	assert(a->nfailed <= NAMES_AWAY_HOPS);
 	for (int i = 0; i < a->nfailed; i++)
 		if (a->failed[i] == hop)
 			return true;
@@ -71,5 +72,6 @@ void names_away_answered(struct names_away *a, uint64_t hop)
 
 void names_away_called_back(struct spool_unpark *note)
 {
+	assert(note->site == SPOOL_SITE_NAMES);
 	free(note);
 }

@@ -123,6 +123,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 {
 	struct message *m = message_of_work(job->work);
 	struct qmgr *q = m->qmgr;
+	assert(recipient < job->work->envelope->nrcpt);
 	const char *address = job->work->envelope->rcpt[recipient].address;
 	const struct route route = route_of(job, way);
 	bool open = q->sched.conf->providers_carry && !route.named;
@@ -131,6 +132,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	nexthop_write_key(key, &route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, &route, address);
 	enum envelope_tls wish = job->work->envelope->tls;
+	assert(wish < sizeof wishes / sizeof wishes[0]);
 	buf_puts(key, " tls=");
 	buf_puts(key, tls);
 	buf_puts(key, wishes[wish]);
@@ -233,6 +235,7 @@ void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
 	struct message *m = message_of_work(job->work);
 	const struct route route = route_of(job, way);
 	const char *address = m->work.envelope->rcpt[recipient].address;
+	assert(n->lookup.asking == 0);
 	struct qmgr *q = n->qmgr;
 	const struct conf_tls *tls = &q->sched.conf->tls;
 	/* Where nobody is trusted no policy could be kept to. */
@@ -430,6 +433,7 @@ static bool leads_nowhere(const struct nexthop *n, const struct verdict *failure
 /* All that was asked is known. */
 static void conclude_lookup(struct nexthop *n, struct verdict **why)
 {
+	assert(n->lookup.asking == 0);
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
 	n->heard = n->lookup.heard;
 	n->elsewhere = failure ? NULL : wanted_by_provider(n);
@@ -445,6 +449,7 @@ static void conclude_lookup(struct nexthop *n, struct verdict **why)
 	else if (!failure && !n->elsewhere)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
+	assert(failure || n->elsewhere || n->way.queue);
 	*why = failure;
 }
 

@@ -97,6 +97,7 @@ static void tell_verdict(const struct message *m, const struct recipient *r,
 static void owe_report(struct message *m, uint32_t recipient, enum report_kind kind)
 {
 	const struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(!m->reporting);
 	/* Mail that fails without a sender is the postmaster's to know of, and nothing else of it: NOTIFY speaks of the
 	 * sender, and every report of ours goes out with NEVER. */
 	if (m->work.envelope->sender[0] ? bounce_wants(r, kind) : kind == REPORT_FAILED)
@@ -180,6 +181,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	assert(recipient < m->work.envelope->nrcpt && !r->done);
+	assert(!m->reporting);
+	assert(v->class == VERDICT_SENT ? !context->untried : !context->discarded);
 	if (m->take) {
 		m->take(m, recipient, v);
 		return;
@@ -219,6 +222,7 @@ static enum report_kind kind_of_sent(const struct message *m, const char *addres
 void outcome_owe(struct message *m, uint32_t recipient)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(recipient < m->work.envelope->nrcpt && !m->verifying);
 	assert(!r->done && r->last &&
 	       (r->last->class == VERDICT_SENT || r->last->class == VERDICT_FAILED));
 	r->done = r->last->class == VERDICT_SENT;
@@ -253,6 +257,7 @@ static struct verdict *give_up_verdict(const struct recipient *r, const char *ds
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)
 {
 	const struct recipient *r = &m->work.envelope->rcpt[recipient];
+	assert(recipient < m->work.envelope->nrcpt && !m->verifying);
 	struct verdict *v = give_up_verdict(r, dsn, why);
 	struct outcome_context no_attempt = {.untried = true, .cause = r->last};
 	outcome_apply(m, recipient, v, &no_attempt);

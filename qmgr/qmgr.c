@@ -234,6 +234,7 @@ static void share_for_scheduler(struct scheduler *sched, struct note *note)
 void qmgr_wire(struct qmgr *q, const struct qmgr_edges *edges)
 {
 	assert(edges->workers > 0 && edges->to_spool && edges->to_dns && edges->to_worker);
+	assert(!q->sched.loop->running);
 	q->db.edges = *edges;
 	q->sched.share = edges->to_cluster ? share_for_scheduler : NULL;
 	give_credit(q);
@@ -241,6 +242,7 @@ void qmgr_wire(struct qmgr *q, const struct qmgr_edges *edges)
 
 void qmgr_start(struct qmgr *q)
 {
+	assert(q->db.edges.to_spool);
 	loop_start(q->sched.loop);
 }
 
@@ -272,32 +274,38 @@ void qmgr_conclude(struct qmgr *q)
 void qmgr_recall(struct qmgr *q, const char *text)
 {
 	assert(loop_is_ours(q->sched.loop));
+	assert(!q->sched.loop->running && !q->messages);
 	destdb_read(&q->db, text);
 }
 
 void qmgr_learnt(struct qmgr *q, struct buf *to)
 {
 	assert(loop_is_ours(q->sched.loop));
+	assert(!q->sched.loop->running);
 	destdb_write(&q->db, to);
 }
 
 void qmgr_recall_suppressed(struct qmgr *q, const char *text)
 {
+	assert(!q->sched.loop->running);
 	suppressed_read(&q->suppressed, text);
 }
 
 void qmgr_suppressed(struct qmgr *q, struct buf *to)
 {
+	assert(!q->sched.loop->running);
 	suppressed_write(&q->suppressed, to);
 }
 
 void qmgr_recall_flows(struct qmgr *q, const char *text)
 {
+	assert(!q->sched.loop->running);
 	flow_tallies_read(&q->tallies, text);
 }
 
 void qmgr_flows(struct qmgr *q, struct buf *to)
 {
+	assert(!q->sched.loop->running);
 	flow_tallies_write(&q->tallies, to);
 }
 
@@ -309,11 +317,13 @@ struct loop *qmgr_loop(struct qmgr *q)
 void qmgr_seed(struct qmgr *q, uint64_t seed)
 {
 	assert(seed != 0);
+	assert(!q->messages);
 	q->sched.chance = seed;
 }
 
 void qmgr_bind_early(struct qmgr *q, void (*bind)(void *context, struct peer *))
 {
+	assert(bind && !q->messages);
 	q->db.bind_early = bind;
 }
 

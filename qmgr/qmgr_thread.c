@@ -223,6 +223,7 @@ static void free_messages(struct qmgr *q)
 		message_drop_waiting(m);
 		message_free(q, m);
 	}
+	assert(!q->messages);
 }
 
 void qmgr_thread_fini(struct qmgr *q)
@@ -239,6 +240,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	verifier_drop(q);
 	flow_mail_drop_releases(q);
 	flow_tallies_fini(&q->tallies);
+	assert(list_empty(&q->releases));
 	assert(list_empty(&q->unreported) && list_empty(&q->starved));
 	router_fini(q);
 	verifier_fini(q);
@@ -246,6 +248,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	suppressed_fini(&q->suppressed);
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_free(n);
+	assert(!q->nexthops && !q->led_last);
 	buf_fini(&q->hop_key);
 	destdb_fini(&q->db);
 	scheduler_fini(&q->sched);

@@ -26,6 +26,7 @@ static bool is_open(const struct recipient *r)
 /* A recipient is put back unread. */
 static void hold_recipient(struct message *m, uint32_t recipient)
 {
+	assert(m->nheld < m->work.unread);
 	if ((m->nheld & (m->nheld - 1)) == 0)
 		m->held = mem_realloc(m->held, (m->nheld ? m->nheld * 2 : 1) * sizeof *m->held);
 	m->held[m->nheld++] = recipient;
@@ -35,6 +36,7 @@ enum read { READ_TAKEN, READ_ENDED, READ_NO_ROOM };
 
 static enum read read_one(struct message *m, uint32_t recipient)
 {
+	assert(is_open(&m->work.envelope->rcpt[recipient]) && m->work.unread > 0);
 	const struct route *route = router_route(m, recipient);
 	if (route->action != ROUTE_DELIVER) {
 		assert(m->work.unread > 0);
@@ -102,6 +104,8 @@ static void read_batch(struct message *m, int64_t n)
 		n -= read_held(m, n);
 	if (n > 0)
 		read_on(m, n);
+	assert(m->nheld <= m->work.unread);
+	assert(m->next < m->work.envelope->nrcpt || m->nheld == m->work.unread);
 	list_each (link, tmp, &m->work.jobs)
 		shelf_resize(list_entry(link, struct job, in_message));
 	if (m->work.unread == 0)
@@ -132,8 +136,10 @@ void reader_begin(struct message *m)
 	const struct envelope *e = m->work.envelope;
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
+	assert(!m->verifying);
 	bool shut =
 		e->returned || m->stopped || retry_ended(&terms, e, m->taken_ms) != RETRY_GOES_ON;
+	assert(m->next == 0 && !m->order && m->nheld == 0 && m->work.unread == 0);
 	m->work.rcpt_limit = limits->message_recipient_minimum;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (is_open(&e->rcpt[i]))
@@ -179,6 +185,7 @@ void reader_feed(struct qmgr *q)
 	q->sched.reader_due = false;
 	list_each (link, tmp, &q->starved) {
 		struct message *m = list_entry(link, struct message, in_starved);
+		assert(m->work.unread > 0 && !m->reporting);
 		if (pool_room(&q->sched) <= 0)
 			return;
 		read_batch(m, m->work.rcpt_limit);

@@ -40,6 +40,7 @@ static uint32_t *slot_of(const struct pieces *p, uint64_t hash)
 
 static void enter_recipient(struct pieces *p, const char *address, uint32_t number, uint32_t most)
 {
+	assert(p->n < p->slots / 2); /* one is empty */
 	uint64_t hash = hash_of(address);
 	uint32_t *slot = slot_of(p, hash);
 	struct piece *last = *slot ? &p->piece[*slot - 1] : NULL;

@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/name_key.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ int64_t report_rate_take(struct report_rate *r, const struct conf_queue *limits,
 			 int64_t now_ms)
 {
 	int64_t longer_ms = longer_wait_ms(r, limits, to, now_ms);
+	assert(longer_ms >= 0);
 	if (longer_ms == 0) {
 		r->all.n++;
 		slot_of(r, to)->n++;

@@ -131,6 +131,7 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 		due_ms = not_after(due_ms, retry_tell_ms(e), now_ms);
 	if (q->delay_warning_time > 0 && !e->warned && e->sender[0])
 		due_ms = not_after(due_ms, envelope_began_ms(e) + q->delay_warning_time, now_ms);
+	assert(due_ms > now_ms);
 	return due_ms;
 }
 

@@ -33,6 +33,7 @@ static uint16_t number_of_wait(const struct message *m, bool names)
 static void release_message(struct qmgr *q, struct message *m, bool keep)
 {
 	assert(!m->reporting && !m->verifying && m->work.rcpt_count == 0);
+	assert(list_empty(&m->in_reports));
 	struct spool_release *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_RELEASE;
 	note->id = m->work.id;
@@ -311,6 +312,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	struct envelope *e = m->work.envelope;
 	int64_t now_ms = clock_wall_ms();
 	bool delayed = false;
+	assert(message_owes(m));
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		delayed |= m->owed[i] == REPORT_DELAYED + 1;
 		if (m->owed[i] >= REPORT_RELAYED + 1)
@@ -354,6 +356,7 @@ static void report_in_turn(struct qmgr *q)
 		m->reporting = false;
 		message_end_round(q, m);
 	}
+	assert(q->storing <= REPORTS_STORING_MAX);
 }
 
 static void send_report(struct qmgr *q, struct message *m, const char *to)
@@ -361,6 +364,7 @@ static void send_report(struct qmgr *q, struct message *m, const char *to)
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
 	assert(!m->reporting && list_empty(&m->in_reports));
+	assert(*to && wait_ms >= 0); /* never to the sender of a bounce */
 	if (wait_ms == 0) {
 		m->reporting = true;
 		list_append(&q->unreported, &m->in_reports);
@@ -411,6 +415,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 {
 	assert(!m->verifying && !m->reporting);
 	assert(m->work.rcpt_count == 0 && m->work.unread == 0);
+	assert(m->nheld == 0 && list_empty(&m->in_starved) && list_empty(&m->in_reports));
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, m->work.envelope);
 	int64_t now_ms = clock_wall_ms();
 	if (m->work.cancelled && !m->kept) {
@@ -448,6 +453,8 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 	bool stored = store->stored;
 	free(store);
 	assert(m->reporting && q->storing > 0);
+	assert(list_empty(&m->in_reports));
+	assert(m->work.rcpt_count == 0 && m->work.unread == 0);
 	m->reporting = false;
 	q->storing--;
 	if (stored) {

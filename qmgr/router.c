@@ -22,6 +22,7 @@ enum { BRISK_MS = 1000, LAGGING_SCALE = 20 };
 
 const struct route *router_route(struct message *m, uint32_t recipient)
 {
+	assert(recipient < m->work.envelope->nrcpt);
 	return route_find_of_flow(m->qmgr->routes, m->work.flow->settings, m->work.envelope->sender,
 				  m->work.envelope->rcpt[recipient].address);
 }
@@ -35,6 +36,7 @@ void router_end(struct message *m, uint32_t recipient, const struct route *route
 {
 	const struct outcome_context none = {.discarded = route->action == ROUTE_DISCARD};
 	struct verdict *v;
+	assert(route->action != ROUTE_DELIVER);
 	if (route->action == ROUTE_DISCARD)
 		v = verdict_printf(VERDICT_SENT, 0, "2.0.0", NULL, "discarded%s%s",
 				   *route->text ? ": " : "", route->text);
@@ -83,6 +85,7 @@ static void begin_lookup(struct nexthop *n, struct message *by, const struct job
 	n->asked_ms = scheduler_now_ms(&q->sched);
 	list_append(&q->brisk, &n->in_brisk);
 	nexthop_ask(n, job, recipient, way);
+	assert(n->lookup.asking > 0);
 }
 
 /* Those that lag leave their places to others. */
@@ -139,6 +142,7 @@ static void put_off_recipient(struct job *job, uint32_t recipient)
 static bool move_to_transport(struct job *from, uint32_t recipient, struct transport *by)
 {
 	struct message *m = message_of_work(from->work);
+	assert(by != from->transport);
 	if (pool_transport_room(by) <= 0) {
 		m->qmgr->router_due = true; /* at the next wake-up */
 		return false;
@@ -174,6 +178,7 @@ static struct transport *named_transport(const struct job *job, const struct rou
 static bool route_recipient(struct job *job, uint32_t recipient, const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
+	assert(job->routing > 0); /* it has no entry yet */
 	struct transport *by = named_transport(job, way);
 	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
 		router_end(m, recipient, way);
@@ -319,6 +324,7 @@ bool router_renew(struct peer *p)
 {
 	struct nexthop *n = nexthop_of_way(p->way);
 	struct message *m = message_of_work(p->job->work);
+	assert(p->waiting > 0);
 	bool left = n->elsewhere || p->queue != p->way->queue;
 	if (left || nexthop_age_ms(n) >= NEXTHOP_OLD_MS) {
 		move_peer(p, is_to_move_anyway);
@@ -333,6 +339,7 @@ bool router_renew(struct peer *p)
 bool router_may_move(const struct entry *e)
 {
 	const struct peer *p = e->peer;
+	assert(e->n > 0);
 	const struct route *way = router_route(message_of_work(p->job->work), e->recipient[0]);
 	return nexthop_moves(p->job, e->recipient[0], way, site_of_queue(p->queue));
 }
@@ -518,6 +525,7 @@ void router_sts_answered(struct sts_ask *a)
 void router_forget(struct nexthop *n)
 {
 	struct waiting_recipient *waiting;
+	assert(n->nwaiting == 0 || n->lookup.asking > 0);
 	size_t nwaiting = nexthop_take_waiting(n, &waiting);
 	for (size_t i = 0; i < nwaiting; i++)
 		leave_router(waiting[i].job);
@@ -528,6 +536,7 @@ void router_forget(struct nexthop *n)
 
 void router_drop(struct message *m)
 {
+	assert(m->to_route_first <= m->nto_route);
 	for (size_t i = m->to_route_first; i < m->nto_route; i++)
 		leave_router(m->to_route[i].job);
 	forget_recipients(m);

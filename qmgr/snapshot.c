@@ -8,6 +8,7 @@
 #include "qmgr/nexthop.h"
 #include "qmgr/sched/job.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ static int choose_sites(const struct qmgr *q, const struct site *chosen[SNAPSHOT
 			n++;
 		for (; at > 0 && before(s, chosen[at - 1]); at--)
 			chosen[at] = chosen[at - 1];
+		assert(at >= 0 && at < SNAPSHOT_SITES_MAX);
 		chosen[at] = s;
 	}
 	return n;
@@ -166,6 +168,8 @@ static void copy_domains(struct snapshot *to, const struct qmgr *q,
 void snapshot_take(struct qmgr *q, struct snapshot *to)
 {
 	const struct site *chosen[SNAPSHOT_SITES_MAX];
+	assert(loop_is_ours(q->sched.loop));
+	assert(to->nsite == 0 && to->nunproven == 0);
 	to->nsite = choose_sites(q, chosen, is_any, is_busier);
 	for (int i = 0; i < to->nsite; i++)
 		copy_site(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));

@@ -6,6 +6,7 @@
 #include "qmgr/message.h"
 #include "qmgr/sched/flow.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void rank_flow(struct snapshot_flows *to, const struct snapshot_flow *one
 	if (to->n == SNAPSHOT_FLOWS_MAX && !is_busier(one, &to->flow[--at]))
 		return;
 	to->n = at + 1;
+	assert(to->n <= SNAPSHOT_FLOWS_MAX);
 	for (; at > 0 && is_busier(one, &to->flow[at - 1]); at--)
 		to->flow[at] = to->flow[at - 1];
 	to->flow[at] = *one;

@@ -71,6 +71,7 @@ static void list_suppressed(const struct qmgr *q, struct suppress_command *c, co
 		if (is_meant(one, key))
 			describe_one(one, q->sched.conf->suppress_most, &c->row[c->found++]);
 	}
+	assert(c->found <= q->suppressed.n);
 }
 
 static void add_address(struct qmgr *q, struct suppress_command *c)
@@ -108,6 +109,7 @@ void suppress_save(struct qmgr *q)
 void suppress_execute(struct qmgr *q, struct suppress_command *c)
 {
 	char *key = c->address ? name_key(c->address) : NULL;
+	assert(c->found == 0 && !c->row);
 	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress_most);
 	if (c->op == SUPPRESS_LIST)
 		list_suppressed(q, c, key);

@@ -42,6 +42,7 @@ void suppressed_fini(struct suppressed *s)
 	while (s->n > 0)
 		suppressed_drop(s, oldest_one(s));
 	assert(list_empty(&s->by_time));
+	assert(!s->table);
 }
 
 static struct suppressed_one *find_one(const struct suppressed *s, const char *address)
@@ -59,6 +60,7 @@ static struct suppressed_one *add_one(struct suppressed *s, const char *address,
 {
 	if (s->n == SUPPRESSED_MAX)
 		suppressed_drop(s, oldest_one(s));
+	assert(s->n < SUPPRESSED_MAX);
 	struct suppressed_one *one = mem_zalloc(sizeof *one);
 	one->address = name_key(address);
 	one->host = mem_strdup("");

@@ -76,6 +76,7 @@ static void answer_asker(struct verify *ask, enum verify_result result, struct v
 					    [VERIFY_REFUSES] = "refuses",
 					    [VERIFY_UNKNOWN] = "unknown"};
 	assert(result < sizeof names / sizeof names[0] && names[result]);
+	assert(!ask->verdict && (v || result == VERIFY_UNKNOWN));
 	ask->note.type = VERIFY_ANSWER;
 	ask->result = result;
 	ask->verdict = verdict_ref(v);
@@ -114,6 +115,7 @@ static void forget_verification(struct qmgr *q, struct verification *v)
 void verifier_keep_to_limit(struct qmgr *q)
 {
 	struct verifier *f = &q->verifier;
+	assert(f->nremembered > 0 || list_empty(&f->remembered));
 	while (f->nremembered > verify_settings(q)->cache_limit)
 		forget_verification(
 			q, list_entry(list_first(&f->remembered), struct verification, link));
@@ -129,6 +131,7 @@ static int64_t remembered_ms(const struct qmgr *q, const struct verdict *verdict
 static void remember_verdict(struct qmgr *q, struct verification *v, struct verdict *verdict)
 {
 	struct verifier *f = &q->verifier;
+	assert(!v->verdict && !v->asker && !v->domain);
 	if (result_of(verdict) == VERIFY_UNKNOWN || remembered_ms(q, verdict) == 0) {
 		forget_verification(q, v);
 		return;
@@ -159,6 +162,7 @@ static struct verifier_domain *domain_of(struct verifier *f, const char *address
 
 static void domain_leave(struct verifier *f, struct verifier_domain *d)
 {
+	assert(d->underway >= 0);
 	if (d->underway > 0 || !list_empty(&d->waiting))
 		return;
 	HASH_DEL(f->domains, d);
@@ -169,6 +173,7 @@ static void domain_leave(struct verifier *f, struct verifier_domain *d)
 
 static void wait_in_turn(struct verifier *f, struct verification *v)
 {
+	assert(!v->verdict && !v->domain);
 	v->domain = domain_of(f, v->address);
 	list_append(&v->domain->waiting, &v->link);
 	if (list_empty(&v->domain->in_turn))
@@ -304,6 +309,7 @@ static struct verifying *verifying_of(struct qmgr *q, const struct verification 
 
 static uint32_t take_slot(struct verifying *p, struct verification *v)
 {
+	assert(p->nused < p->nslot);
 	uint32_t i = 0;
 	while (p->slot[i])
 		i++;
@@ -318,6 +324,7 @@ static uint32_t take_slot(struct verifying *p, struct verification *v)
 
 static void begin_verification(struct qmgr *q, struct verification *v, int64_t limit)
 {
+	assert(v->asker && !v->verdict);
 	struct verifying *p = verifying_of(q, v, limit);
 	struct message *m = p->message;
 	uint32_t recipient = take_slot(p, v);
@@ -399,6 +406,7 @@ static void ask_in_turn(struct qmgr *q, struct verification *v, const char *key,
 			struct verify *ask)
 {
 	struct verifier *f = &q->verifier;
+	assert(!v || !v->verdict);
 	if (!v && f->nwaiting >= VERIFIER_WAITING_MAX) {
 		answer_asker(ask, VERIFY_UNKNOWN, NULL, false);
 		return;
