@@ -74,6 +74,7 @@ static void record_all(struct site *s, struct message *m, const struct entry *e,
 static struct verdict *final_verdict(const struct recipient *r, enum in_doubt_action action)
 {
 	const struct verdict *last = r->last;
+	assert(r->doubts > 0);
 	if (action == IN_DOUBT_DELIVERED)
 		return verdict_printf(VERDICT_SENT, 0, "2.0.0", last->host,
 				      "taken as delivered: sent as a whole %d times, and never "

@@ -107,6 +107,7 @@ static int64_t waits_for_ms(const struct message *m, bool scarce, int64_t now_ms
 static void set_end(struct message *m, int64_t now_ms)
 {
 	int64_t left_ms = waits_for_ms(m, true, now_ms);
+	assert(!m->verifying && !m->reporting);
 	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
 	if (left_ms <= 2 * MESSAGE_ENDS_MS)
 		loop_timer_in(m->qmgr->sched.loop, &m->end, left_ms);
@@ -119,6 +120,7 @@ static void look_again(struct message *m, int64_t left_ms)
 
 static void let_go(struct qmgr *q, struct message *m, bool keep)
 {
+	assert(!m->verifying);
 	m->work.cancelled = true;
 	m->kept = keep;
 	message_drop_waiting(m);
@@ -186,6 +188,7 @@ void message_set_ends(struct qmgr *q)
 
 void message_arrived(struct qmgr *q, struct spool_arrival *a)
 {
+	assert(loop_is_ours(q->sched.loop) && a->content);
 	struct message *m = message_new(q, a);
 	m->urgent = a->urgent;
 	m->stopped = suspend_covers_flow(&q->db, m->work.flow->name);

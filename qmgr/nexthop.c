@@ -147,6 +147,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 		write_source(key, source);
 	struct nexthop *n = q->led_last = find_nexthop(q, key);
 	if (n) {
+		assert(n->transport == job->transport);
 		free(tls);
 		free(logins);
 		return n;

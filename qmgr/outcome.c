@@ -165,6 +165,7 @@ static void learn_of_recipient(struct qmgr *q, const char *address, const struct
 /* A message is deferred for what the site has said or is: so it waits in the queue for that. */
 static void defer_at(struct message *m, struct site *s, bool untried)
 {
+	assert(s->parked.leaving >= 0);
 	m->untried |= untried;
 	m->put_off |= !untried;
 	if (m->site)
@@ -181,7 +182,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	assert(recipient < m->work.envelope->nrcpt && !r->done);
-	assert(!m->reporting);
+	assert(!m->reporting && !m->delivers);
 	assert(v->class == VERDICT_SENT ? !context->untried : !context->discarded);
 	if (m->take) {
 		m->take(m, recipient, v);
@@ -258,6 +259,7 @@ void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, con
 {
 	const struct recipient *r = &m->work.envelope->rcpt[recipient];
 	assert(recipient < m->work.envelope->nrcpt && !m->verifying);
+	assert(!r->last || (r->last->class != VERDICT_SENT && r->last->class != VERDICT_FAILED));
 	struct verdict *v = give_up_verdict(r, dsn, why);
 	struct outcome_context no_attempt = {.untried = true, .cause = r->last};
 	outcome_apply(m, recipient, v, &no_attempt);

@@ -36,6 +36,7 @@ static void give_credit(struct qmgr *q)
 	note->note.type = SPOOL_CREDIT;
 	note->n = more;
 	q->credit += more;
+	assert(q->credit > 0);
 	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 

@@ -44,6 +44,7 @@ static void enter_recipient(struct pieces *p, const char *address, uint32_t numb
 	uint64_t hash = hash_of(address);
 	uint32_t *slot = slot_of(p, hash);
 	struct piece *last = *slot ? &p->piece[*slot - 1] : NULL;
+	assert(!last || last->last < number);
 	if (last && last->n < most) {
 		p->next[last->last] = number;
 		last->last = number;

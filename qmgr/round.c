@@ -125,6 +125,7 @@ static void put_off_untried(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct outcome_context context = {.untried = true};
+	assert(m->stopped);
 	int64_t until_ms = suspend_flow_until_ms(&m->qmgr->db, m->work.flow->name);
 	struct verdict *why = suspend_verdict("flow", until_ms);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -285,6 +286,7 @@ static void log_untold(const struct message *m)
 static void forget_warning(const struct message *m)
 {
 	struct envelope *e = m->work.envelope;
+	assert(m->tells_by ? (e->by & ENVELOPE_BY_TOLD) != 0 : e->warned);
 	if (m->tells_by)
 		e->by &= (uint8_t)~ENVELOPE_BY_TOLD;
 	else

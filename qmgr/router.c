@@ -268,6 +268,7 @@ static uint32_t *take_out_of_entry(struct entry *e,
 				   uint32_t *moving, size_t *n)
 {
 	uint32_t left = 0;
+	assert(e->n > 0);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (!is_to(e->peer, e->recipient[i])) {
 			e->recipient[left++] = e->recipient[i];
@@ -356,6 +357,7 @@ static void forget_recipients(struct message *m)
 
 static void run_message(struct message *m)
 {
+	assert(m->to_route_first < m->nto_route && !list_empty(&m->in_router));
 	while (m->to_route_first < m->nto_route) {
 		struct waiting_recipient *w = &m->to_route[m->to_route_first];
 		if (!route_recipient(w->job, w->recipient, router_route(m, w->recipient)))

@@ -188,6 +188,7 @@ static struct verification *next_in_turn(struct verifier *f, int64_t limit)
 	int64_t of_domain = limit > 1 ? limit / 2 : 1;
 	list_each (link, tmp, &f->turn) {
 		struct verifier_domain *d = list_entry(link, struct verifier_domain, in_turn);
+		assert(!list_empty(&d->waiting));
 		if (d->underway >= of_domain)
 			continue;
 		struct verification *v =
@@ -272,6 +273,7 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 
 static struct verifying *verifying_new(struct qmgr *q, const char *sender, bool utf8, int64_t n)
 {
+	assert(n > 0 && n <= UINT32_MAX);
 	struct verifying *p = mem_zalloc(sizeof *p);
 	struct envelope *e = envelope_new();
 	e->id = ident_new();
@@ -313,7 +315,6 @@ static uint32_t take_slot(struct verifying *p, struct verification *v)
 	uint32_t i = 0;
 	while (p->slot[i])
 		i++;
-	assert(i < p->nslot);
 	p->slot[i] = v;
 	p->nused++;
 	struct recipient *r = &p->message->work.envelope->rcpt[i];
