@@ -239,6 +239,7 @@ void message_leave_site(struct message *m, bool in_queue)
 	p->parked += parked;
 	p->late += in_queue;
 	p->late_parked += parked;
+	assert(p->parked <= p->deferred && p->late_parked <= p->late);
 	site_touch(s);
 }
 

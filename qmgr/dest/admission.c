@@ -6,6 +6,8 @@
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/selection.h"
 
+#include <assert.h>
+
 static struct admission held_by_limit(struct limit l)
 {
 	return (struct admission){
@@ -38,6 +40,7 @@ static struct admission admission_to_live(const struct site *s)
 						    [SITE_OUT] = CONSTRAINT_OUT,
 						    [SITE_REFUSED] = CONSTRAINT_PACE,
 						    [SITE_SUSPENDED] = CONSTRAINT_SUSPENDED};
+	assert(s->health < sizeof of_health / sizeof of_health[0]);
 	struct admission a = {.constraint = of_health[s->health]};
 	if (s->health == SITE_SUSPENDED)
 		a.until_ms = suspended_until_ms(s);

@@ -22,6 +22,7 @@ enum { CONNECTIONS_TOGETHER = 20 };
  * spreads over more. */
 static int choose_worker(const struct destdb *db, const struct site *s)
 {
+	assert(db->edges.workers > 0 && s->connections >= 0);
 	return (int)((s->hh.hashv + (unsigned)s->connections / CONNECTIONS_TOGETHER) %
 		     (unsigned)db->edges.workers);
 }
@@ -71,6 +72,8 @@ static struct conn *conn_new(struct destdb *db, struct site *s, const struct sit
 struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, bool probe)
 {
 	struct host *host = to->host;
+	assert(!db->bind_early && !host->suspended && !to->suspended);
+	assert(probe || !site_host_out(to));
 	struct conn *c = conn_new(db, s, to, probe);
 	if (host->state == HOST_OUT)
 		host_probe(host);
@@ -141,6 +144,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->rcpt_most = conn_recipients_most(c, e);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const struct recipient *r = &env->rcpt[e->recipient[i]];
+		assert(e->recipient[i] < env->nrcpt && !r->done); /* else it came twice */
 		d->rcpt[i] = (struct delivery_recipient){
 			.address = r->address, .orcpt = r->orcpt, .notify = r->notify};
 	}
@@ -150,6 +154,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 {
 	assert(!e->conn && e->n > 0);
+	assert(loop_is_ours(db->sched->loop) && !e->peer->job->work->cancelled);
 	struct site *s = site_of_queue(e->peer->queue);
 	if (c->site != s)
 		conn_lend(c, s);
@@ -165,6 +170,7 @@ void conn_give(struct destdb *db, struct conn *c, struct entry *e)
 
 static void tell_to_close(struct destdb *db, const struct conn *c)
 {
+	assert(conn_told_to_close(c));
 	struct connection_close *note = mailbox_note(sizeof *note, CONNECTION_CLOSE);
 	note->connection = c->number;
 	note->leave = c->state == CONN_LEAVING;

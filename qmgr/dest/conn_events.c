@@ -379,6 +379,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	struct site *s = c->site;
 	struct work *w = e->peer->job->work;
 	int busy = s->busy;
+	magic_check(c, CONN_MAGIC);
 	assert(c->busy > 0 && e->n > 0);
 	assert(c->number == d->connection && d->nrcpt == e->n);
 	metrics_add(METRIC_under_way, -1);
@@ -402,6 +403,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);
 	}
+	assert(e->n <= d->nrcpt);
 	if (e->n > 0 && !w->cancelled)
 		db->thread.hold(e);
 	if (e->n > 0 && !w->cancelled) {

@@ -121,6 +121,7 @@ void conn_relist(struct conn *c)
 		enter_open(c);
 	else if (c->state != CONN_CLOSED)
 		list_prepend(&c->site->rest, &c->in_site);
+	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
 }
 
 static void set_busy(struct conn *c, int busy)
@@ -202,6 +203,7 @@ void conn_unload(struct conn *c, struct entry *e)
 	count_under_way(c, -1);
 	conn_tell_home(c);
 	set_busy(c, c->busy - 1);
+	assert((c->busy == 0) == list_empty(&c->carried));
 	if (c->busy == 0 || had_place != conn_has_place(c))
 		conn_relist(c);
 }

@@ -65,6 +65,7 @@ static void count_in(struct conn *c, int n)
 void conn_enter(struct conn *c)
 {
 	assert(conn_unready(c));
+	assert(c->busy == 0 && c->stall == CONNECTION_MOVES);
 	count_in(c, 1);
 	conn_count(c, 1);
 	list_append(&c->site->rest, &c->in_site);
@@ -116,6 +117,7 @@ void conn_move(struct conn *c, enum conn_state to)
 {
 	assert(may_follow[c->state] & 1u << to);
 	assert(to != CONN_LEAVING || !list_empty(&c->in_stalled));
+	assert(to != CONN_READY || c->depth > 0);
 	conn_count(c, -1);
 	count_in(c, -1);
 	c->state = to;
@@ -139,6 +141,7 @@ void conn_lend(struct conn *c, struct site *to)
 {
 	assert(c->state == CONN_READY && c->busy == 0 &&
 	       c->site->queue.transport == to->queue.transport);
+	assert(c->site != to);
 	count_in(c, -1);
 	site_touch(c->site); /* it may use another */
 	c->site = to;

@@ -58,6 +58,8 @@ void destdb_fini(struct destdb *db)
 	free(db->numbered);
 	few_fini(&db->deliveries);
 	assert(list_empty(&db->changed) && list_empty(&db->scarce) && db->hours.n == 0);
+	assert(!db->sites && !db->hosts && !db->providers && !db->sources);
+	assert(!db->suspended && !db->remembered);
 }
 
 struct host *destdb_host(struct destdb *db, const char *key, const union address *address)

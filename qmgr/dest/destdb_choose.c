@@ -180,6 +180,7 @@ enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_li
 	}
 	if (!*chosen)
 		*wake_ms = first_room(&hosts[first], end - first, host_limit, now_ms);
+	assert(!*chosen || !site_host_out(*chosen));
 	return *chosen ? DESTDB_HOST : DESTDB_LATER;
 }
 

@@ -16,6 +16,7 @@ static void count_connection(const struct early *x, int n)
 void early_take(struct early *x, struct peer *p)
 {
 	assert(!x->entry);
+	assert(site_of_queue(p->queue)->db->bind_early);
 	x->site = site_of_queue(p->queue);
 	site_count_delivery(x->site);
 	x->entry = peer_take(p);

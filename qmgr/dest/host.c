@@ -211,6 +211,7 @@ int64_t host_pace_units(double rate)
 
 void host_paced(struct host *h, double rate, int64_t since_ms, struct verdict *why)
 {
+	assert(rate >= 0);
 	verdict_ref(why); /* before the other goes: it may be the same */
 	verdict_unref(h->pace.why);
 	h->pace = (struct host_pace){.rate = rate, .since_ms = since_ms, .why = why};

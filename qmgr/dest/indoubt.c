@@ -71,6 +71,7 @@ static bool may_hang_up(const struct conn *c)
 
 struct conn *indoubt_place(const struct site *s, const struct entry *e)
 {
+	assert(e->alone);
 	const struct site_host *first = first_choice(s, e);
 	struct conn *other = NULL;
 	list_each_entry (struct conn, c, in_site, &s->open) {

@@ -98,6 +98,7 @@ static int64_t count_taken(struct learnt_pace *p, int64_t now_ms, int64_t *in_ms
 
 static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 {
+	assert(wait_us >= 0);
 	p->era++;
 	p->era_ms = now_ms;
 	p->era_taken = 0;
@@ -155,6 +156,7 @@ static double measure_rate(struct learnt_pace *p, int64_t now_ms)
 
 static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
 {
+	assert(p->rate > 0);
 	if (p->era_taken > 0) {
 		double measured = measure_rate(p, now_ms);
 		double was = smaller_of(p->rate, unused * measured);
@@ -197,6 +199,7 @@ static double part_of_doubted(const struct learnt_pace *p)
 
 static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 {
+	assert(p->state == LEARNT_PACE_PACED && p->rate > 0);
 	double seconds = (double)(now_ms - p->era_ms) / 1000;
 	double part = a_little + more_a_second * seconds;
 	double most =
@@ -228,6 +231,7 @@ static void compare_cycles(struct learnt_pace *p, double mean)
 /* Nothing is known. Where silences have nothing to do with the pace it is soon as it was. */
 static void begin_from_nothing(struct learnt_pace *p)
 {
+	assert(p->ask_ms > 0);
 	double asked = 1000 / (double)p->ask_ms;
 	p->known = 0;
 	p->guess = 1;
@@ -240,6 +244,7 @@ static void begin_from_nothing(struct learnt_pace *p)
 /* Mail is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty. */
 static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 {
+	assert(p->state == LEARNT_PACE_ASKING && p->cycle_taken > 0);
 	int64_t in_ms = now_ms - p->cycle_ms;
 	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
 	if (p->cycle_taken > 1)
@@ -348,6 +353,7 @@ void learnt_pace_forget(struct learnt_pace *p)
 void learnt_pace_recall(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
 {
 	assert(rate > 0);
+	assert(p->state != LEARNT_PACE_ASKING);
 	p->refused_ms = p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
 	p->known = rate;

@@ -98,6 +98,7 @@ static const char *own_name(const struct destdb *db)
 
 static void post_to_cluster(struct destdb *db, struct note *note)
 {
+	assert(db->edges.to_cluster);
 	db->edges.to_cluster(db->edges.context, note);
 }
 
@@ -268,4 +269,5 @@ void pooling_fini(struct host *h)
 {
 	list_remove(&h->pooling.changed);
 	fact_free(&h->pooling.fact);
+	assert(!h->pooling.fact);
 }

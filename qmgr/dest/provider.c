@@ -187,6 +187,7 @@ void provider_join(struct site *s)
 void provider_leave(struct site *s)
 {
 	move_site(s, NULL);
+	assert(!site_pace_shared(s) && list_empty(&s->in_provider));
 }
 
 void provider_configure(struct destdb *db)
@@ -235,6 +236,7 @@ static void provider_free(struct destdb *db, struct provider *p)
 {
 	assert(p->sites == 0 && p->connections == 0 && p->pacing.under_way == 0);
 	assert(p->connecting == 0 && p->ending == 0 && p->pacing.owed == 0);
+	assert(p->slow == 0 && p->lingering == 0);
 	remembered_keep_provider(p);
 	metric_cell_set(p->of_connections, METRIC_GONE);
 	metric_cell_set(p->of_pace, METRIC_GONE);

@@ -180,6 +180,7 @@ void site_free(struct site *s)
 {
 	assert(s->refs == 0 && s->parked.leaving == 0);
 	assert(s->connections == 0 && list_empty(&s->open) && list_empty(&s->rest));
+	assert(s->connecting == 0 && s->slow == 0 && s->ending == 0 && s->lingering == 0);
 	timer_stop(&s->db->sched->loop->timers, &s->wake);
 	remembered_keep(s);
 	site_hour_free(s);
@@ -187,6 +188,7 @@ void site_free(struct site *s)
 	selection_fini_queue(&s->queue);
 	provider_leave(s);
 	source_leave(s);
+	assert(list_empty(&s->in_provider) && list_empty(&s->in_source));
 	list_remove(&s->in_probing);
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);

@@ -14,6 +14,7 @@ enum { ROOM_FIRST = 16 };
 static uint64_t *slot_of(const struct site_domains *d, uint64_t hash)
 {
 	assert((uint32_t)d->n < d->room);
+	assert((d->room & (d->room - 1)) == 0); /* it is a mask */
 	uint32_t at = (uint32_t)hash & (d->room - 1);
 	while (d->hash[at] != 0 && d->hash[at] != hash)
 		at = (at + 1) & (d->room - 1);
@@ -47,6 +48,7 @@ void site_domains_add(struct site_domains **dp, const char *domain)
 	d->n++;
 	if (d->nname < SITE_DOMAINS_NAMED)
 		d->name[d->nname++] = mem_strdup(domain);
+	assert(d->nname <= d->n && d->n <= SITE_DOMAINS_MOST);
 }
 
 void site_domains_free(struct site_domains **dp)

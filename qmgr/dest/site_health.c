@@ -31,6 +31,7 @@ static const char *health_name(enum site_health health)
 		SITE_HEALTHS(X)
 #undef X
 	};
+	assert(health < sizeof names / sizeof names[0]);
 	return names[health];
 }
 
@@ -179,6 +180,7 @@ static struct peer *to_park(const struct site *s)
 {
 	struct peer *asks = selection_first(&s->queue);
 	struct list *all = (struct list *)&s->queue.peers, *at = all->next;
+	assert(at != all);
 	if (list_entry(at, struct peer, in_queue) == asks && at->next != all)
 		at = at->next;
 	return list_entry(at, struct peer, in_queue);
@@ -327,6 +329,7 @@ void site_number(struct site *s)
 static void ask_spool(struct site *s, uint32_t most)
 {
 	assert(s->parked.number > 0 && !s->parked.asking);
+	assert(s->db->numbered[s->parked.number] == s);
 	struct spool_unpark *note = mailbox_note(sizeof *note, SPOOL_UNPARK);
 	note->site = s->parked.number;
 	note->most = most;
@@ -411,6 +414,7 @@ void site_called_back(struct destdb *db, struct spool_unpark *note)
 	assert(note->site <= SPOOL_SITE_MAX && note->parked <= note->waiting);
 	struct site *s = db->numbered[note->site];
 	assert(s && s->parked.asking);
+	assert(s->parked.number == note->site && s->parked.late_parked <= s->parked.late);
 	s->parked.asking = false;
 	s->parked.parked = note->parked + s->parked.late_parked;
 	s->parked.deferred = note->waiting + s->parked.late;

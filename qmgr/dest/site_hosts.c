@@ -6,6 +6,8 @@
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 
+#include <assert.h>
+
 /* The site may open another connection: of the best of its hosts, ask for all that it would use. */
 static void ask_for_leases(const struct site *s)
 {
@@ -29,6 +31,7 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 		s->hosts, s->nhost, s->queue.transport->settings->host_connection_limit,
 		destdb_now_ms(s->db), site_overflows(s), scheduler_chance(s->db->sched), host,
 		wake_ms);
+	assert((choice == DESTDB_HOST) == (*host != NULL));
 	if (choice != DESTDB_NONE)
 		ask_for_leases(s);
 	return choice;

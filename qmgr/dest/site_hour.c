@@ -45,6 +45,7 @@ static struct site_hour *hour_new(struct site *s)
 	if (all->n == SITE_HOURS)
 		site_hour_free(
 			list_entry(list_first(&all->by_use), struct site_hour, by_use)->site);
+	assert(!s->hour && all->n < SITE_HOURS);
 	struct site_hour *h = mem_zalloc(sizeof *h);
 	h->site = s;
 	h->first = h->last = step_now(s);

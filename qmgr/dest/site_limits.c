@@ -267,6 +267,7 @@ struct limit site_limits_to_begin(const struct site *s, const struct peer *p)
 
 struct limit site_limits_of_health(const struct site *s, const struct peer *p)
 {
+	assert(p->queue == &s->queue);
 	return FIRST_OF(of_health, s, p);
 }
 

@@ -8,6 +8,8 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"
 
+#include <assert.h>
+
 static const char *const states[] = {[LEARNT_PACE_FREE] = "free",
 				     [LEARNT_PACE_PACED] = "paced",
 				     [LEARNT_PACE_ASKING] = "asking"};
@@ -58,6 +60,7 @@ void site_pace_log(struct site *s)
 	const struct site_pace *p = s->pacing;
 	double rate = site_pace_rate(s);
 	bool shared = site_pace_shared(s);
+	assert(p->learnt.state < sizeof states / sizeof states[0]);
 	char text[NUMBER_RATE_MAX];
 	log_event(LOG_LEVEL_INFO, "pace", "provider", shared ? s->provider->name : NULL, "site",
 		  shared ? NULL : s->name, "transport", shared ? NULL : s->queue.transport->title,

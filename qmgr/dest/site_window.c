@@ -4,6 +4,8 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/source.h"
 
+#include <assert.h>
+
 static void log_step(const struct site *s, const char *state)
 {
 	const struct window *w = &s->window;
@@ -17,6 +19,7 @@ static void log_step(const struct site *s, const char *state)
 
 void site_worked(struct site *s, int busy)
 {
+	assert(busy > 0);
 	window_on_success(&s->window, s->queue.transport->settings, busy);
 	log_step(s, "success");
 }

@@ -268,6 +268,7 @@ void source_forget(struct site *s)
 void source_refused(struct site *s, const struct verdict *why)
 {
 	const struct conf_queue *times = &s->db->sched->conf->queue;
+	assert(s->source);
 	struct source_bar *b = bar_of(s);
 	s->moving = true;
 	site_touch(s);

@@ -22,6 +22,7 @@ void speed_round_trip(struct speed *sp, int64_t us)
 
 static void smooth_value(int64_t *value, int64_t us)
 {
+	assert(us >= 0);
 	*value = *value == 0 ? us : *value + (us - *value) / SMOOTHING;
 	if (*value < 1)
 		*value = 1;
@@ -82,6 +83,7 @@ int64_t speed_share_us(const struct speed *sp, int trips, int depth)
 
 bool speed_worth_connecting(const struct speed *sp, int ahead, int64_t waited_us)
 {
+	assert(ahead >= 0);
 	int64_t setup_us = sp->setup_us ? sp->setup_us : SETUP_TRIPS * sp->r_us;
 	return setup_us + TURN_US < ahead * service_us(sp, waited_us);
 }

@@ -23,6 +23,7 @@
 static bool is_called(const struct site *s, const char *name)
 {
 	size_t source = s->source ? strlen(SITE_FROM) + strlen(s->source->name) : 0;
+	assert(source < strlen(s->name));
 	char *without = mem_strndup(s->name, strlen(s->name) - source);
 	bool is = name_key_same(name, s->name) || (source && name_key_same(name, without));
 	free(without);
@@ -194,6 +195,7 @@ static bool names_suspended(const struct verdict *v, const char *what)
 {
 	char text[100];
 	int len = snprintf(text, sizeof text, SUSPENDED, what);
+	assert(len > 0 && (size_t)len < sizeof text);
 	return strncmp(v->text, text, (size_t)len) == 0;
 }
 

@@ -252,6 +252,7 @@ static bool one_answered(struct nexthop_lookup *l)
 bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
+	assert(r->order >= 0);
 	l->answer[r->order].resolve = r;
 	l->heard |= r->heard;
 	return one_answered(l);
@@ -284,6 +285,7 @@ static struct verdict *failure_of(const struct nexthop_lookup *l)
 
 struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *l)
 {
+	assert(l->asking == 0 && l->nown <= l->nanswer);
 	if (has_hosts(l, 0, l->nown))
 		return NULL;
 	struct verdict *failure = failure_of(l);
@@ -296,6 +298,7 @@ struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *l)
 
 const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *l)
 {
+	assert(has_hosts(l, 0, l->nanswer));
 	int first = 0;
 	while (l->answer[first].resolve->nhost == 0)
 		first++;
@@ -378,6 +381,7 @@ static int put_hosts(const struct nexthop_lookup *l, int of, struct nexthop_host
 int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **hosts)
 {
 	int n = 0;
+	assert(l->asking == 0);
 	*hosts = NULL;
 	for (int i = 0; i < l->nanswer; i++) {
 		int addresses = count_addresses(l->answer[i].resolve);

@@ -118,6 +118,7 @@ static void forget_parsed(struct route_table *t)
 		free(p->text);
 		free(p);
 	}
+	assert(!t->parsed);
 }
 
 void route_table_free(struct route_table **tp)
@@ -144,6 +145,7 @@ static struct parsed *get_parsed(struct route_table *t, char *text)
 		free(text);
 		return p;
 	}
+	assert(HASH_COUNT(t->parsed) < PARSED_MAX);
 	p = mem_zalloc(sizeof *p);
 	p->text = text;
 	const char *bad = route_value_parse(text, &p->value, &why);
