@@ -54,6 +54,7 @@ static void grow_table(struct domains *d)
 	free(d->bucket);
 	d->bucket = mem_zalloc(cap * sizeof *d->bucket);
 	d->cap = cap;
+	d->n = d->n > 0 ? d->n : 1; /* the first row is none */
 	for (uint32_t i = 1; i < d->n; i++) {
 		if (!d->row[i].name)
 			continue;

@@ -27,7 +27,7 @@ struct domains {
 	uint32_t nlist, list_cap, list_free; /* none is free below the last */
 };
 
-void domains_init(struct domains *);
+void domains_init(struct domains *); /* all zero is an empty one, too */
 void domains_fini(struct domains *);
 
 void domains_set(struct domains *, struct stub *, const struct envelope *);

@@ -358,6 +358,34 @@ static void the_spool_counts_what_it_lists_whatever_became_of_it(void **state)
 	harness_fini(&h);
 }
 
+static int list_domain(const char *name)
+{
+	struct spool_command *c = spool_command_new(SPOOL_LIST, h.loop, NULL);
+	c->domain = mem_strdup(name);
+	c->limit = 10;
+	harness_command(&h, c);
+	int n = c->nrow;
+	spool_command_free(&c);
+	return n;
+}
+
+static void the_first_message_that_a_start_reads_is_found_by_its_domain(void **state)
+{
+	(void)state;
+	struct spool_store *s;
+	harness_init(&h);
+	harness_open(&h);
+	s = harness_new_store(&h, 1, 100);
+	s->envelope->sender[0] = '\0';
+	loop_post(spool_loop(h.spool), &s->note);
+	harness_wait(&h, &h.nstored, h.nstored + 1);
+	assert_int_equal(list_domain("example.com"), 1);
+	harness_close(&h);
+	harness_open(&h);
+	assert_int_equal(list_domain("example.com"), 1);
+	harness_fini(&h);
+}
+
 int main(void)
 {
 	log_set_level(LOG_LEVEL_ERROR);
@@ -366,6 +394,7 @@ int main(void)
 		cmocka_unit_test(what_recovery_has_found_is_counted_after_the_move),
 		cmocka_unit_test(buckets_begin_at_their_limits),
 		cmocka_unit_test(the_spool_counts_what_it_lists_whatever_became_of_it),
+		cmocka_unit_test(the_first_message_that_a_start_reads_is_found_by_its_domain),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
