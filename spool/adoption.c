@@ -36,6 +36,7 @@ bool adoption_note(int folder, const uint64_t *id, size_t n)
 	char text[IDENT_TEXT];
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&lines, "%s\n", ident_text(id[i], text));
+	assert(buf_len(&lines) == n * LINE); /* a reader counts on it */
 	int fd = disk_open(folder, ADOPTION_FILE, O_RDWR | O_CREAT);
 	bool ok = fd >= 0 && append_lines(fd, &lines) && disk_sync(folder) == 0;
 	if (fd >= 0)
@@ -144,6 +145,7 @@ static bool give_back_noted(struct spool *s)
 
 void adoption_disown(struct spool *s, struct spool_disown *d)
 {
+	assert(loop_is_ours(s->loop));
 	/* All that was to be stored before is in the queue then. The file is what tells them from ours, so it goes when they have gone. */
 	d->done = s->recovered && s->syncing == 0 && commit_now(s) && give_back_noted(s) &&
 		  commit_now(s) && adoption_end(s->folder) == 0;

@@ -5,6 +5,7 @@
 #include "spool/disk.h"
 #include "spool/spool_core.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ void ahead_run(struct spool *s)
 void ahead_take(struct spool *s, struct note *note)
 {
 	struct ahead *a = of_note(note);
+	assert(a->spool == s && loop_is_ours(s->loop));
 	journal_planned(&s->journal, &a->plan, a->made);
 	free(a);
 }

@@ -68,6 +68,7 @@ struct stub *catalog_step(const struct catalog *c, struct catalog_at *at)
 		at->page++;
 		at->row = 0;
 	}
+	assert(at->page >= c->n || at->row < c->page[at->page]->n);
 	return at->page < c->n ? c->page[at->page]->row[at->row++].stub : NULL;
 }
 
@@ -91,6 +92,7 @@ uint64_t catalog_last(const struct catalog *c)
 	if (c->n == 0)
 		return 0;
 	const struct catalog_page *p = c->page[c->n - 1];
+	assert(p->n > 0);
 	return p->row[p->n - 1].id;
 }
 
@@ -220,5 +222,6 @@ void catalog_shrink(struct catalog *c)
 	if (c->cap <= c->n * 2 || c->cap <= 4)
 		return;
 	c->cap = c->n < 4 ? 4 : c->n;
+	assert(c->n <= c->cap);
 	c->page = mem_realloc(c->page, c->cap * sizeof(struct catalog_page *));
 }

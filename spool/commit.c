@@ -51,6 +51,7 @@ static void settle_written(struct spool *s)
 		list_remove(link);
 		effect_settled(s, op_of(link));
 	}
+	assert(list_empty(&s->written));
 	s->unsynced_bytes = 0;
 	s->compact.stale = true;
 }
@@ -168,6 +169,7 @@ static bool nothing_to_do(const struct spool *s, bool sync)
 static void commit_batch(struct spool *s, bool sync)
 {
 	int error = 0;
+	assert(!s->closing); /* the log gets nothing more */
 	if (!room_for_mail(s) || !fence_open())
 		refuse_stores(s, true);
 	else if (copy_wait_refuses(s))

@@ -142,5 +142,6 @@ bool commit_records(struct spool *s, struct op *op, struct buf *payload)
 	case OP_MOVE:
 		return add_move(s, op, payload);
 	}
+	assert(0 && "an op of no kind");
 	return false;
 }

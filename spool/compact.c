@@ -121,6 +121,7 @@ static bool move_envelopes(struct spool *s)
 static bool move_gathered(struct spool *s)
 {
 	struct compact *c = &s->compact;
+	assert(list_empty(&s->todo) && list_empty(&s->written));
 	bool ok = copy_contents(s) && move_envelopes(s);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct moving *m = &c->moving[i];

@@ -57,6 +57,7 @@ uint64_t content_writer_take(struct content_writer *w, struct content **content,
 			     struct spool_file **file)
 {
 	assert(!w->error);
+	assert(!w->file || buf_len(&w->memory) == 0); /* it was finished */
 	*content = NULL;
 	*file = w->file;
 	w->file = NULL;

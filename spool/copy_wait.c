@@ -63,6 +63,7 @@ void copy_wait_add(struct spool *s, struct op *op)
 {
 	struct replication *p = &s->replication;
 	assert(p->keeper); /* nobody else would ever conclude it */
+	assert(!op->effective && (op->kind == OP_STORE || op->kind == OP_START));
 	hold_places(op);
 	op->barrier = p->barrier + 1;
 	op->awaits_since_us = clock_steady_us();
@@ -76,6 +77,7 @@ void copy_wait_ask(struct spool *s)
 	if (list_empty(&p->awaiting) ||
 	    list_entry(p->awaiting.prev, struct op, link)->barrier == p->barrier)
 		return;
+	assert(p->keeper);
 	replicate_ask(p->keeper, ++p->barrier);
 }
 
@@ -99,6 +101,7 @@ void copy_wait_ask_orders(struct spool *s)
 	bool any = false;
 	for (const struct note *n = p->orders.first; n; n = n->next)
 		any = ((const struct spool_command *)n)->barrier > p->barrier;
+	assert(!any || p->keeper);
 	if (any)
 		replicate_ask(p->keeper, ++p->barrier);
 }
@@ -216,4 +219,5 @@ void copy_wait_drop(struct spool *s)
 		}
 		op_free(op);
 	}
+	assert(s->replication.nawaiting == 0);
 }

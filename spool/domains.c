@@ -88,6 +88,7 @@ static uint32_t take_domain(struct domains *d, const char *name)
 		uint32_t i = d->free ? d->free : d->n++;
 		if (d->free)
 			d->free = d->row[i].next;
+		assert(i > NONE && i < d->cap && !d->row[i].name);
 		d->row[i] = (struct domain){.name = mem_strdup(name)};
 		*at = i;
 	}
@@ -121,6 +122,7 @@ static uint32_t add_list(struct domains *d, struct domain_list *list)
 	}
 	if (i == d->nlist)
 		d->list_free = ++d->nlist;
+	assert(i < d->nlist && i < LISTED);
 	d->list[i] = list;
 	return LISTED | i;
 }

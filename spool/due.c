@@ -13,6 +13,7 @@ static bool is_before(const struct stub *a, const struct stub *b)
 
 static void put_stub(struct due *d, uint32_t slot, struct stub *s)
 {
+	assert(slot > 0 && slot <= d->n && slot < d->cap);
 	d->heap[slot] = s;
 	s->slot = slot;
 }
@@ -84,4 +85,5 @@ void due_shrink(struct due *d)
 		return;
 	d->cap = d->n * 2 < 64 ? 64 : d->n * 2;
 	d->heap = mem_realloc(d->heap, d->cap * sizeof(struct stub *));
+	assert(d->n < d->cap);
 }

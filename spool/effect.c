@@ -30,6 +30,7 @@ static void post_arrival(struct spool *s, const struct op *op, struct envelope *
 
 static void answer_store(const struct spool *s, struct spool_store *store, bool stored)
 {
+	assert(!store->file && !store->with); /* they were given away */
 	store->id = store->envelope ? store->envelope->id : store->id;
 	envelope_free(&store->envelope);
 	content_unref(store->content);
@@ -330,6 +331,7 @@ void effect_settled(struct spool *s, struct op *op)
 	if (op->kind == OP_KEEP) {
 		let_go(s, &op->was);
 		work_free(op->work, &s->journal);
+		assert(op->stub->unsettled);
 		op->stub->unsettled = false;
 		if (op->stub->keep == op)
 			op->stub->keep = NULL; /* and no work: a start may wait to be written */

@@ -6,6 +6,7 @@
 #include "spool/disk.h"
 #include "spool/payload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct envelope *fetch_envelope(const struct stub *stub)
 	buf_init(&payload);
 	if (stub->unsettled) {
 		/* Its record may be lost still, and cut off; the op has it all. */
+		assert(stub->keep->stub == stub);
 		const struct content_place none = {.own_file = true};
 		payload_put_envelope(&payload, stub->keep->envelope, &none, 0);
 		e = payload_get_envelope(stub->id, buf_data(&payload), buf_len(&payload));

@@ -37,6 +37,7 @@ struct stub *found_get(struct found *f, uint64_t id)
 {
 	if (f->n * 2 >= f->slots)
 		grow_slots(f);
+	assert(f->n < f->slots);
 	struct stub **slot = find_slot(f, id);
 	if (!*slot) {
 		*slot = stub_new(&f->pool);

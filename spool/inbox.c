@@ -30,6 +30,7 @@ static struct stub *find_active(struct spool *s, uint64_t id)
 /* The operator's order comes before qmgr's wish: then the message waits for no site. */
 static void keep_message(struct spool *s, struct stub *stub, struct spool_release *r)
 {
+	assert(r->site <= SPOOL_SITE_MAX && (r->site || !r->parked));
 	const enum stub_wish wish = (enum stub_wish)stub->wish;
 	stub->wish = WISH_NONE;
 	envelope_remember(r->envelope);

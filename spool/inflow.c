@@ -58,6 +58,7 @@ static void leave_busy(struct inflow *in, uint16_t number)
 {
 	struct inflow_row *row = &in->row[number];
 	assert(in->nbusy > 0 && in->busy[row->busy - 1] == number);
+	assert(row->busy <= in->nbusy && row->waiting.n == 0);
 	uint16_t last = in->busy[--in->nbusy];
 	in->busy[row->busy - 1] = last;
 	in->row[last].busy = row->busy;
@@ -89,6 +90,7 @@ void inflow_remove(struct inflow *in, struct stub *stub)
 
 bool inflow_may(const struct inflow *in, uint16_t row, int64_t nfree)
 {
+	assert(row <= INFLOW_ROWS);
 	return conf_below_share(in->row[row].held, in->row[row].share, nfree);
 }
 
@@ -118,6 +120,7 @@ void inflow_served(struct inflow *in, uint16_t number)
 {
 	struct inflow_row *row = &in->row[number];
 	assert(row->busy);
+	assert(number <= INFLOW_ROWS && row->weight > 0);
 	if (row->start < in->time)
 		row->start =
 			in->time; /* it had its share meanwhile, and owes nobody, nor is it owed */

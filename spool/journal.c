@@ -60,6 +60,7 @@ static void insert_segment(struct journal *j, struct segment *s)
 
 static struct segment *enter_planned(struct journal *j, struct lane *l, struct segment *s)
 {
+	assert(s->head.seq < j->next_seq && s->head.lane == l->number);
 	insert_segment(j, s);
 	l->began = true;
 	j->changed = true;
@@ -284,6 +285,7 @@ static void lane_is_synced(struct lane *l)
 	struct segment *s = l->current;
 	if (!s || !s->dirty)
 		return;
+	assert(s->synced <= s->end);
 	s->synced = s->end;
 	s->dirty = false;
 	metrics_add(METRIC_commits, 1);
@@ -412,6 +414,7 @@ static void abandon_segment(struct journal *j, struct segment *s)
 {
 	char name[SEGMENT_NAME];
 	uint64_t end = s->before ? s->before : s->synced;
+	assert(end <= s->end);
 	bool cut = segment_seal(s, end) ||
 		   (disk_truncate(s->file->fd, end) == 0 && disk_sync(s->file->fd) == 0);
 	log_event(LOG_LEVEL_ERROR, "abandoned", "segment", segment_name(s->head.seq, name),

@@ -6,6 +6,7 @@
 #include "spool/disk.h"
 #include "spool/removal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static bool name_those_that_go(struct journal *j)
 static bool remove_segment(struct journal *j, const struct segment *s)
 {
 	char name[SEGMENT_NAME];
+	assert(s->goes && is_removable(j, s));
 	segment_name(s->head.seq, name);
 	if (spares_keep(&j->spares, s))
 		return true;

@@ -62,6 +62,7 @@ static void add_piece(struct lane *l, const void *base, size_t len)
 		l->piece_cap = l->piece_cap ? l->piece_cap * 2 : 64;
 		l->piece = mem_realloc(l->piece, l->piece_cap * sizeof *l->piece);
 	}
+	assert(base || buf_len(&l->scratch) >= len);
 	l->piece[l->npiece++] = (struct piece){
 		.base = base, .at = buf_len(&l->scratch) - (base ? 0 : len), .len = len};
 }
@@ -82,6 +83,7 @@ static void append_record(struct lane *l, const struct record *what, const void 
 		add_piece(l, NULL, what->length);
 	}
 	size_t pad = (size_t)(size - RECORD_HEAD - what->length);
+	assert(pad < 8);
 	buf_append(&l->scratch, "\0\0\0\0\0\0\0", pad);
 	add_piece(l, NULL, pad);
 	l->added += size;

@@ -92,6 +92,7 @@ struct spool_store *large_sync_take(struct spool *s, struct note *note, int *err
 {
 	struct large_sync *l = of_note(note);
 	struct spool_store *store = l->store;
+	assert(l->spool == s && loop_is_ours(s->loop));
 	assert(s->syncing > 0);
 	s->syncing--;
 	*error = l->error;

@@ -14,6 +14,7 @@ struct op *op_of(struct list *link)
 
 struct op *op_add(struct spool *s, enum op_kind kind, struct stub *stub)
 {
+	assert(kind == OP_STORE || stub);
 	struct op *op = mem_zalloc(sizeof *op);
 	op->kind = kind;
 	op->stub = stub;
@@ -23,6 +24,7 @@ struct op *op_add(struct spool *s, enum op_kind kind, struct stub *stub)
 
 void op_finish(struct spool *s, struct stub *stub)
 {
+	assert(!stub->moving);
 	struct op *op = op_add(s, OP_FINISH, stub);
 	op->worked = stub->state == STUB_ACTIVE;
 	stub_enter(s, stub, STUB_GONE);

@@ -7,6 +7,7 @@
 #include "spool/disk.h"
 #include "spool/spool_core.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ static void put_line(struct buf *lines, const struct stub *stub)
 
 static bool write_lines(int fd, struct buf *lines, uint64_t *at)
 {
+	assert(buf_len(lines) % LINE == 0);
 	struct iovec v = {.iov_base = (void *)buf_data(lines), .iov_len = buf_len(lines)};
 	bool ok = disk_write(fd, &v, 1, *at) == 0;
 	*at += buf_len(lines);

@@ -57,6 +57,7 @@ void parked_end(struct parked *p, struct stub *stub)
 	if (!stub->parked)
 		return;
 	assert(stub->site < p->nsite);
+	assert(stub->state == STUB_DEFERRED);
 	assert(p->site[stub->site].parked > 0);
 	p->site[stub->site].parked--;
 	stub->parked = false;
@@ -105,6 +106,7 @@ static void answer_unpark(struct spool *s, struct spool_unpark *u)
 		of = &s->parked.site[u->site];
 	if (of->parked > 0)
 		unpark_oldest(s, u->site, u->most);
+	assert(of->parked <= of->waiting);
 	u->parked = of->parked;
 	u->waiting = of->waiting;
 	loop_post(s->qmgr, &u->note);

@@ -45,6 +45,8 @@ static bool has_origin(const struct envelope *e)
 static void put_head(struct buf *b, const struct envelope *e, const struct content_place *c,
 		     uint32_t generation)
 {
+	assert(e->tls <= ENVELOPE_TLS_WAIVED && !(e->by & ~BY));
+	assert(e->priority >= -ENVELOPE_PRIORITY_MAX && e->priority <= ENVELOPE_PRIORITY_MAX);
 	uint8_t *p = (uint8_t *)buf_reserve(b, PAYLOAD_ENVELOPE_HEAD);
 	memset(p, 0, PAYLOAD_ENVELOPE_HEAD);
 	p[0] = (uint8_t)((e->smtputf8 ? SMTPUTF8 : 0) | (e->warned ? WARNED : 0) |
@@ -100,6 +102,7 @@ static void put_times(struct buf *b, const struct envelope *e)
 
 static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
 {
+	assert(r->doubts <= RECIPIENT_DOUBTS_MAX);
 	uint8_t *p = (uint8_t *)buf_reserve(b, 6);
 	p[0] = (uint8_t)((r->done ? DONE : 0) | (r->orcpt ? ORCPT : 0) | (r->last ? VERDICT : 0) |
 			 r->doubts << DOUBTS);
@@ -115,9 +118,11 @@ static void put_recipient(struct buf *b, const struct recipient *r, uint32_t ver
 
 static void put_history(struct buf *b, const struct envelope *e, struct verdicts *table)
 {
+	assert(e->nhistory <= ENVELOPE_HISTORY_MAX); /* else no start could read it */
 	verdicts_put_number(b, e->nhistory);
 	for (uint32_t i = 0; i < e->nhistory; i++) {
 		const struct history *h = &e->history[i];
+		assert(h->recipient < e->nrcpt);
 		verdicts_put_number(b, h->round);
 		verdicts_put_number(b, h->recipient);
 		verdicts_put_number(b, h->nrcpt);

@@ -151,6 +151,7 @@ void recover_start(struct spool *s)
 
 void recover_here(struct spool *s)
 {
+	assert(!s->recovered && !s->recovery_runs);
 	struct recovered *r = recovered_new(s);
 	if (run_recovery(r))
 		recover_merge(s, r);
@@ -211,6 +212,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 {
 	assert(loop_is_ours(s->loop));
 	assert(!s->recovered);
+	assert(r->spool == s);
 	stub_pool_join(&s->stubs, &r->replay.found.pool);
 	domains_move(&s->domains, &r->replay.found.domains, r->stub, r->n);
 	catalog_merge(&s->catalog, r->stub, r->n);

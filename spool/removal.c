@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "spool/disk.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ static void finish_removal(struct thread_pool_job *job)
 
 static void give_removal(struct thread_pool *pool, const struct removal *what)
 {
+	assert(what->file || what->id);
 	struct removal *r = mem_zalloc(sizeof *r);
 	*r = *what;
 	r->job.work = unlink_file;

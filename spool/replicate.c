@@ -32,6 +32,7 @@ static void tell_keeper(struct loop *keeper, enum replicate_note type, uint64_t 
 void replicate_to(struct spool *s, struct loop *keeper, bool waits, bool degrade)
 {
 	struct replication *p = &s->replication;
+	assert(keeper && !p->keeper && !s->loop->running);
 	p->keeper = s->journal.keeper = keeper;
 	p->waits = waits;
 	p->degrade = degrade;

@@ -62,6 +62,7 @@ static void give_up(struct spool *s, struct stub *stub)
 
 static void start_message(struct spool *s, struct stub *stub)
 {
+	assert(stub->state == STUB_INCOMING || stub->state == STUB_DEFERRED);
 	struct envelope *e = fetch_envelope(stub);
 	struct content *c = e ? fetch_checked(s, stub, e) : NULL;
 	if (!c) {

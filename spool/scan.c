@@ -6,6 +6,7 @@
 #include "spool/disk.h"
 #include "spool/payload.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static size_t read_pages(struct scan *s, size_t want)
 
 static void fill_window(struct scan *s, uint64_t at, size_t len)
 {
+	assert(at <= s->size);
 	size_t want = len < WINDOW ? WINDOW : len;
 	if (want > s->size - at)
 		want = (size_t)(s->size - at);
@@ -49,6 +51,7 @@ static void fill_window(struct scan *s, uint64_t at, size_t len)
 		s->window = mem_alloc(want);
 		s->window_cap = want;
 	}
+	assert(want <= s->window_cap);
 	s->window_at = at;
 	ssize_t n = disk_read(s->fd, s->window, want, at);
 	s->window_len = n < 0 ? read_pages(s, want) : (size_t)n;

@@ -85,6 +85,7 @@ int shape_bucket(const struct shape *s, int64_t age_ms)
 
 static void count_all(struct shape *s, int bucket, int64_t n)
 {
+	assert(bucket >= 0 && bucket < s->buckets);
 	if (!s->all.count)
 		s->all.count = mem_zalloc((size_t)s->buckets * sizeof *s->all.count);
 	s->all.count[bucket] += n;
@@ -189,6 +190,7 @@ static bool has_counts(const struct shape *s, const int64_t *cell)
 
 void shape_end(struct shape *s, const struct domains *d)
 {
+	assert(s->cell && s->ncell == domains_end(d));
 	for (uint32_t i = 0; i < s->ncell; i++) {
 		const int64_t *cell = &s->cell[(size_t)i * (size_t)s->buckets];
 		if (!has_counts(s, cell))
@@ -205,6 +207,7 @@ void shape_end(struct shape *s, const struct domains *d)
 void shape_rank(struct shape *s)
 {
 	struct named *by_name = NULL, *n, *tmp;
+	assert(!s->cell);
 	free_rows(s);
 	count_all(s, 0, 0); /* it may have counted nothing */
 	for (const struct shape_name *of = s->names; of; of = of->hh.next)

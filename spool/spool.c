@@ -114,6 +114,7 @@ void spool_replicate(struct spool *s, struct loop *keeper, bool waits, bool degr
 
 void spool_start(struct spool *s)
 {
+	assert(!s->loop->running && !s->recovered);
 	recover_start(s);
 	large_sync_start(s);
 	loop_start(s->loop);

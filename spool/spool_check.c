@@ -10,6 +10,7 @@
 #include "spool/survey.h"
 #include "spool/verify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ const char *check_fault_name(enum check_fault fault)
 		[CHECK_FOREIGN] = "foreign", [CHECK_MESSAGE] = "message",
 		[CHECK_ORPHAN] = "orphan",
 	};
+	assert(fault < sizeof name / sizeof name[0] && name[fault]);
 	return name[fault];
 }
 
@@ -149,6 +151,7 @@ static void count_message(struct checking *c, const struct stub *stub, const str
 	uint32_t left = envelope_open(e);
 	if (left == 0)
 		return; /* only the record that it is finished was lost: a start writes it */
+	assert(stub->state < sizeof queue / sizeof queue[0]);
 	sum->messages[queue[stub->state]]++;
 	sum->recipients += left;
 	if (!sum->oldest || e->arrived_ms < sum->oldest_ms) {

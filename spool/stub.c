@@ -50,6 +50,7 @@ struct stub *stub_new(struct stub_pool *p)
 
 void stub_free(struct stub_pool *p, struct stub *s)
 {
+	assert(s != p->free);
 	*next_free(s) = p->free;
 	p->free = s;
 }
@@ -80,6 +81,7 @@ void stub_pool_join(struct stub_pool *p, struct stub_pool *from)
 
 void work_hold(struct work *w, const struct place *p)
 {
+	assert(p->segment);
 	if (w->nplace > 0 && w->place[w->nplace - 1].segment == p->segment)
 		return;
 	w->place = mem_realloc(w->place, (w->nplace + 1) * sizeof *w->place);
@@ -126,6 +128,7 @@ static const unsigned may_follow[] = {
 void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 {
 	assert(stub->state <= STUB_GONE);
+	assert(state <= STUB_GONE);
 	assert(may_follow[stub->state] & 1U << state);
 	if (stub->state == STUB_INCOMING)
 		inflow_remove(&s->incoming, stub);

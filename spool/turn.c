@@ -112,6 +112,7 @@ static void answer_stop(struct spool *s)
 {
 	struct spool_stop *stop = (struct spool_stop *)s->stop;
 	s->stop = NULL;
+	assert(s->syncing == 0);
 	if (!stop->settles) {
 		overdue_keep(s); /* of generations that are on disk: the log gets nothing more */
 		s->closing = true;

@@ -18,6 +18,7 @@ void verdicts_begin(struct verdicts *t, struct buf *to)
 
 static void put_verdict(struct buf *b, const struct verdict *v)
 {
+	assert(v->class <= VERDICT_IN_DOUBT);
 	uint8_t *p = (uint8_t *)buf_reserve(b, 11);
 	p[0] = (uint8_t)v->class;
 	put_le(p + 1, (uint64_t)v->code, 2);
@@ -41,6 +42,7 @@ uint32_t verdicts_add(struct verdicts *t, const struct verdict *v)
 
 void verdicts_end(struct verdicts *t)
 {
+	assert(t->to);
 	put_le((uint8_t *)buf_data(t->to) + t->count_at, t->n, 4);
 }
 
