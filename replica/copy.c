@@ -80,6 +80,7 @@ static void place_in_list(struct list *link, struct list *in, bool belongs)
 void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint64_t acked)
 {
 	assert(acked <= sent && sent <= end);
+	assert(!f->gone || end == 0);
 	int64_t more = (int64_t)(end - acked) - (int64_t)(f->end - f->acked);
 	c->lag[f->class] += more;
 	assert(c->lag[f->class] >= 0);

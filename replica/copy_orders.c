@@ -20,6 +20,7 @@ void orders_init(struct orders *o)
 static void drop_order(struct orders *o, struct order *one)
 {
 	assert(o->n > 0);
+	assert(!one->under_way || o->queue.next == &one->link); /* an answer is for the first */
 	list_remove(&one->link);
 	o->n--;
 	buf_fini(&one->bytes);
@@ -65,6 +66,7 @@ struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key
 	new->key = key;
 	list_insert_before(place, &new->link);
 	o->n++;
+	assert(o->covered < o->n);
 	return new;
 }
 
@@ -115,6 +117,7 @@ struct order *orders_first(const struct orders *o)
 
 bool orders_may(struct orders *o, struct copies *copies)
 {
+	assert(o->n > 0);
 	if (orders_first(o)->kind == ORDER_ROOM)
 		return true;
 	if (o->covered == 0) {

@@ -23,6 +23,7 @@ enum { CLAIM_FIELDS = 9, CLAIM_STATE = 15 };
 
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 {
+	assert(h->length <= REPLICA_PIECE);
 	memset(head, 0, REPLICA_HEAD);
 	memcpy(head, magic, sizeof magic);
 	head[4] = (uint8_t)h->type;
@@ -74,6 +75,7 @@ const char *replica_token(const char *node, char token[REPLICA_TOKEN])
 			to += sprintf(to, "=%02X", c);
 	}
 	*to = '\0';
+	assert(to < token + REPLICA_TOKEN);
 	return token;
 }
 

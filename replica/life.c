@@ -205,6 +205,7 @@ static bool holds_another(int aside, int folder)
 static int open_aside(int folder, const struct epoch_own *own, char *name, size_t size)
 {
 	int len = snprintf(name, size, ASIDE "/%" PRIu64 "-%016" PRIx64, own->epoch, own->life);
+	assert(len > 0 && (size_t)len < size);
 	for (int times = 2;; times++) {
 		int to = disk_make_folder(folder, name) == 0
 				 ? disk_open(folder, name, O_RDONLY | O_DIRECTORY)

@@ -43,6 +43,7 @@ struct node_order *node_order_new(enum node_op op, const char *name, struct loop
 				  void *owner)
 {
 	struct node_order *o = mailbox_note(sizeof *o, NODE_ORDER);
+	assert(name || op == NODE_MAY_DRAIN);
 	o->op = op;
 	o->name = mem_strdup(name);
 	o->reply_to = reply_to;
@@ -128,6 +129,7 @@ static struct replica_epoch row_for(const struct node *n, const struct roster_ro
 	/* Where the bucket has lost its rows, so much counts as there is. */
 	if (before)
 		e.since = before->is.life == e.life ? before->is.since : before->is.epoch + 1;
+	assert(strlen(n->name) < sizeof e.by);
 	memcpy(e.by, n->name, strlen(n->name));
 	return e;
 }
@@ -143,6 +145,7 @@ static void begin_epoch(struct node *n, const struct replica_epoch *row, uint64_
 			int64_t asked_ms)
 {
 	assert(n->state == NODE_WAITING);
+	assert(row->epoch == n->own.epoch && row->life == n->own.life);
 	n->row = *row;
 	n->revision = revision;
 	n->state = NODE_UP;
@@ -605,8 +608,10 @@ static void receive_note(void *owner, struct note *note)
 			node_disowned(n, ((struct spool_disown *)note)->done);
 		free(note);
 	} else if (atomic_load(&n->interrupt)) {
+		assert(note->type == NODE_ORDER);
 		node_order_free(&o);
 	} else {
+		assert(note->type == NODE_ORDER);
 		obey_order(n, o);
 	}
 }
@@ -624,6 +629,7 @@ static bool prepare_node_file(struct node *n, struct buf *error)
 {
 	bool read = life_read(n->conf->spool, &n->own);
 	bool same = read && n->own.epoch > 0 && strcmp(n->own.name, n->name) == 0;
+	assert(strlen(n->name) < sizeof n->own.name);
 	memcpy(n->own.name, n->name, strlen(n->name) + 1); /* membership.h has compared them */
 	if (same || (read && life_write(n->conf->spool, &n->own)))
 		return true;

@@ -132,6 +132,7 @@ static struct replica_epoch make_claim(const struct node *n, const struct roster
 	is.state = REPLICA_ADOPTING;
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
+	assert(strlen(n->name) < sizeof is.by);
 	memcpy(is.by, n->name, strlen(n->name));
 	return is;
 }
@@ -143,6 +144,7 @@ bool node_claim(struct node *n, const struct roster_row *r)
 	struct replica_epoch is = make_claim(n, r);
 	if (!node_row_is_right(n, r->node, r) || !fence_open())
 		return false;
+	assert(n->state == NODE_UP && loop_is_ours(n->loop));
 	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)
 		is.lease_ms = 0; /* it has ended */
@@ -430,6 +432,7 @@ static void give_back(struct node *n, const char *why)
 {
 	struct node_taking *t = &n->taking;
 	assert(t->giving == GIVING_NOTHING && !t->runs);
+	assert(!t->releasing);
 	t->why = why;
 	t->done = false;
 	t->giving = GIVING_WANTED;
@@ -529,6 +532,7 @@ static bool return_each(struct node *n, bool taken)
 static void return_rows(struct node *n)
 {
 	struct node_taking *t = &n->taking;
+	assert(t->giving != GIVING_NOTHING && !t->runs);
 	bool gone = t->giving == GIVING_GONE && (t->n == 0 || replica_even(n->replica));
 	if (gone && return_each(n, true) && return_each(n, false))
 		forget_unit(n);
@@ -636,6 +640,7 @@ static void finish_taking(struct node *n)
 /* Folders that are left say what has been taken and is not released. */
 static void tidy_when_released(struct node *n)
 {
+	assert(n->taking.releasing && !n->taking.runs);
 	if (node_any_is_noted(n)) {
 		release_adopted(n); /* its file could not be removed */
 		return;
@@ -712,6 +717,7 @@ static bool all_rows_are_right(struct node *n)
 static void release_left(struct node *n)
 {
 	assert(!n->taking.runs && n->taking.giving == GIVING_NOTHING);
+	assert(!n->taking.releasing);
 	n->taking.n = 0;
 	n->taking.releasing = true;
 	release_adopted(n);

@@ -39,6 +39,7 @@ static bool send_message(struct replica *r, struct replica_head *h, const struct
 	struct flown m = *what;
 	assert(r->phase == PHASE_RUNNING);
 	assert(h->length <= REPLICA_PIECE);
+	assert(r->begun || h->type == REPLICA_BEGIN || h->type == REPLICA_SPARE);
 	char *subject = replica_subject(r->node, r->epoch, h->type, h->of);
 	size_t len = REPLICA_HEAD + h->length;
 	h->epoch = r->epoch;
@@ -218,6 +219,7 @@ static void forget_gone(struct replica *r)
 
 static void purge_file(struct replica *r, struct order *o)
 {
+	assert(o->kind == ORDER_GONE && !o->under_way);
 	const struct copy *f = copies_find(&r->copies, o->key.of, o->key.large);
 	if (!f || !f->there) {
 		forget_gone(r);
@@ -234,6 +236,7 @@ static void purge_file(struct replica *r, struct order *o)
 
 static void purge_before(struct replica *r, struct order *o)
 {
+	assert(o->kind == ORDER_SINCE || o->kind == ORDER_NEWEST);
 	/* Nothing lies before the first; and a purge up to it, the server takes for one of all there is. */
 	if (o->before <= 1) {
 		orders_done(&r->orders);

@@ -37,6 +37,7 @@ static void set_up(void *owner)
 {
 	struct replica *r = owner;
 	assert(r->phase == PHASE_WAITING);
+	assert(r->row.epoch > 0);
 	r->phase = PHASE_SETTING_UP;
 	r->row.alone = r->alone ? ALONE_SAID : is_alone_no_more(r) ? ALONE_PAST : ALONE_AS_BEFORE;
 	nats_link_set_up(r->link, &r->row, r->denied);
@@ -348,6 +349,7 @@ void replica_free(struct replica **rp)
 	if (!r)
 		return;
 	r->closing = true;
+	assert(!r->stop);
 	nats_link_free(&r->link);
 	loop_free(&r->loop);
 	drop_barriers(r);

@@ -119,6 +119,7 @@ static void hear_gone(struct replica *r, const struct replicate *n, bool large)
 		copy_gone(&r->copies, f);
 		add_order(r, ORDER_GONE, key, NULL, 0);
 	} else {
+		assert(f->under_way == 0);
 		copies_remove(&r->copies, f);
 	}
 	/* The envelope that names it may still be on its way: an adopter would take that, or what was stored with it. */
@@ -218,6 +219,7 @@ static void from_spool(struct replica *r, struct replicate *n)
 /* Units of before are there no more, or not all: nobody knows which. */
 static void begin_again(struct replica *r)
 {
+	assert(r->flight.n == 0);
 	copies_again(&r->copies, true);
 	orders_forget_numbers(&r->orders);
 	r->begun = 0;
@@ -248,6 +250,7 @@ static bool has_lost_some(struct replica *r, const struct nats_link_note *n)
 
 static void replica_up(struct replica *r, const struct nats_link_note *n)
 {
+	assert(r->phase == PHASE_SETTING_UP && r->flight.n == 0);
 	r->phase = PHASE_RUNNING;
 	r->epoch = n->epoch;
 	r->progress_ms = r->loop->now_ms;

@@ -234,9 +234,11 @@ static void note_claimed(void *owner, const char *node)
 static natsStatus find_taken(struct numbers *n)
 {
 	const struct roster *r = n->roster;
-	for (int i = 0; i < r->n; i++)
+	for (int i = 0; i < r->n; i++) {
+		assert(!r->row[i].there || r->row[i].is.number < IDENT_NODES);
 		if (r->row[i].there)
 			n->taken[r->row[i].is.number] = true;
+	}
 	return nats_setup_nodes(r->nats, note_claimed, n) ? n->status : NATS_TIMEOUT;
 }
 

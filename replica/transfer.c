@@ -118,6 +118,7 @@ static struct spool_command *new_question(struct transfer *t, uint64_t id)
 /* NULL: interrupted. */
 static struct spool_command *fetch_message(struct transfer *t, uint64_t id)
 {
+	assert(!t->answer);
 	struct spool_command *of = new_question(t, id);
 	of->checked = true;
 	loop_post(spool_look_loop(t->from), &of->note);
@@ -132,6 +133,7 @@ static struct spool_command *fetch_message(struct transfer *t, uint64_t id)
  * stopped by then, or does before we end. */
 static void ask_which_are_known(struct transfer *t)
 {
+	assert(t->unknown == 0);
 	t->unknown = t->n;
 	for (size_t i = 0; i < t->n; i++)
 		loop_post(spool_loop(t->spool), &new_question(t, t->id[i])->note);
@@ -254,6 +256,7 @@ static void await_answers(struct transfer *t)
 {
 	while (t->answered < t->asked && !is_interrupted(t))
 		ev_run(t->loop->ev, EVRUN_ONCE);
+	assert(t->answered <= t->asked);
 	t->bytes = t->rcpts = 0;
 }
 
@@ -350,6 +353,7 @@ static void recall_told(struct transfer *t)
 /* Until all of them are in our queue. */
 static bool store_batch(struct transfer *t)
 {
+	assert(t->n > 0 && t->n <= BATCH);
 	if (!adoption_note(t->folder, t->id, t->n))
 		return false;
 	recall_told(t);
@@ -401,6 +405,7 @@ void transfer_begin(struct transfer *t)
 bool transfer_run(struct transfer *t, const char *folder, const struct transfer_of *of,
 		  struct transferred *came, struct buf *error)
 {
+	assert(!t->from && !timer_active(&t->tick));
 	t->came = (struct transferred){.messages = 0};
 	t->of = *of;
 	t->folder = disk_open_top(t->conf->spool);
