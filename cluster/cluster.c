@@ -115,11 +115,13 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 
 void cluster_recall(struct cluster *c, const char *text)
 {
+	assert(!c->loop->running);
 	orders_recall(c->orders, text);
 }
 
 void cluster_begin(struct cluster *c)
 {
+	assert(!c->stopped && !c->loop->running);
 	link_begin(c->link);
 	nodes_start(c->nodes);
 }

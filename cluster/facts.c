@@ -121,6 +121,7 @@ static void add_task(struct facts *f, struct fact *fact, const char *hash)
 	list_init(&t->in_list);
 	list_append(&f->waiting, &t->in_list);
 	f->nwaiting++;
+	assert(f->nwaiting <= WAITING_MAX && (fact != NULL) != (hash != NULL));
 }
 
 static void drop_tasks(struct facts *f)
@@ -218,6 +219,7 @@ static bool write_fact(struct facts *f, const struct fact *fact)
 		arg[n++] = stamp[i];
 		arg[n++] = p->text;
 	}
+	assert(n <= (int)(sizeof arg / sizeof arg[0]));
 	bool sent = link_eval(f->link, &f->write, on_written, f, 2, n, arg);
 	free(hash);
 	free(probe);
@@ -232,6 +234,7 @@ static bool do_task(struct facts *f, const struct task *t)
 
 static int under_way_most(const struct facts *f)
 {
+	assert(nodes_alive(f->seen) > 0);
 	int part = UNDER_WAY_ALL / nodes_alive(f->seen);
 	if (part < 1)
 		return 1;
@@ -249,6 +252,7 @@ static void pump_tasks(struct facts *f)
 		f->under_way += do_task(f, t);
 		free_task(f, t);
 	}
+	assert(f->under_way <= UNDER_WAY_MAX);
 }
 
 static void scan_hosts(struct facts *, const char *cursor);
@@ -370,6 +374,7 @@ void facts_seen(struct facts *f, struct fact *fact)
 
 static void give_leave(struct fact_probe *p, bool granted)
 {
+	assert(p->note.type == FACT_PROBE); /* it is answered once */
 	p->note.type = FACT_LEAVE;
 	p->granted = granted;
 	loop_post(p->reply_to, &p->note);
@@ -385,6 +390,7 @@ static void on_probe(void *owner, const redisReply *reply)
 
 void facts_probe(struct facts *f, struct fact_probe *p)
 {
+	assert(p->note.type == FACT_PROBE && p->reply_to);
 	char expiry[24];
 	char *key = mem_printf("%sprobe:%s", link_prefix(f->link), p->key);
 	snprintf(expiry, sizeof expiry, "%d", PROBE_MS);

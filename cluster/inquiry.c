@@ -162,6 +162,7 @@ static void take_piece(struct inquiry *s, struct cluster_said *said, const char 
 	s->room -= len;
 	buf_append(&said->text, text, len);
 	said->pieces = (int)piece;
+	assert(buf_len(&said->text) <= CLUSTER_TEXT_MAX);
 	said->answered = piece == pieces;
 }
 
@@ -199,6 +200,7 @@ static void on_asked(void *owner, const char *payload, size_t len)
 		a->token = mem_strdup(token);
 		a->question = mem_strdup(question);
 		all->nanswering++;
+		assert(all->nanswering <= INQUIRIES_MAX);
 		loop_post(all->main, &a->note);
 	}
 	free(copy);
@@ -252,6 +254,7 @@ static void on_seen(void *owner, const struct cluster_view *v)
 		end_inquiry(s, "Redis has not answered");
 		return;
 	}
+	assert(s->asked->n == 0 && !timer_active(&s->timer));
 	expect_nodes(s->asked, v);
 	loop_timer_in(s->all->loop, &s->timer, INQUIRY_MS);
 	char *text = mem_printf("%s\t%s\t%s", s->all->node, s->token, s->asked->question);
@@ -270,6 +273,7 @@ static struct inquiry *begin_inquiry(struct inquiries *all, struct cluster_inqui
 	list_init(&s->in_list);
 	list_append(&all->under_way, &s->in_list);
 	all->n++;
+	assert(all->n <= INQUIRIES_MAX);
 	timer_init(&s->timer, on_late, s);
 	return s;
 }

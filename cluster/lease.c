@@ -51,6 +51,7 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 	int64_t want =
 		number_min(l->want, settling ? number_max(l->hold, equal_part(l, v)) : l->limit);
 	*ask = (struct lease_ask){.limit = l->limit, .hold = l->hold, .want = want};
+	assert(ask->want >= 0 && ask->hold >= 0);
 	l->asked = true;
 	return true;
 }
@@ -102,8 +103,10 @@ bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer
 				  .scarce = !v->away && l->wanting > l->limit};
 	if (v->away)
 		offer_alone(l, v, o);
+	assert(o->allowed >= l->hold); /* only its holder takes any back */
 	raise_to(l, o->allowed);
 	o->number = l->offers;
+	assert(l->offers >= l->offered);
 	if (o->number == l->offered && o->fair == l->advised && o->others == l->said &&
 	    o->scarce == l->scarce)
 		return false;

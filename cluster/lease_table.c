@@ -30,6 +30,7 @@ struct lease_row {
 static void drop_row(struct lease_row *r)
 {
 	assert(!r->lease.asked || r->shares->stopped); /* the answer would find it gone */
+	assert(r->shares->stopped || lease_over(&r->lease));
 	timer_stop(&r->shares->loop->timers, &r->timer);
 	magic_clear(r);
 	HASH_DEL(r->shares->lease, r);
@@ -92,6 +93,7 @@ static void post_offer(struct lease_row *r, struct lease_view view)
 
 static void step_row(struct lease_row *r)
 {
+	assert(!r->shares->stopped);
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
 	int64_t since_ms =

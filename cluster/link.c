@@ -203,6 +203,7 @@ static void become_ready(struct link *l)
 	if (l->state != LINK_OPENING || !l->written || !wire_ready(l->ears) ||
 	    l->nsubscribed < l->nchannel)
 		return;
+	assert(l->nawaited == 0 && list_empty(&l->fifo)); /* what was asked before is answered */
 	move_to(l, LINK_READY);
 	l->ready_ms = clock_steady_ms();
 	say_state(l, NULL);
@@ -255,6 +256,7 @@ static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
 		return;
 	}
 	struct awaited *a = list_entry(first, struct awaited, in_fifo);
+	assert(l->nawaited > 0);
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
 	if (a->script && has_prefix(error, "NOSCRIPT")) {
 		list_move(&l->fifo, &a->in_fifo);
@@ -372,6 +374,7 @@ static void connect_link(void *owner)
 
 void link_resolved(struct link *l, struct resolve *answer)
 {
+	assert(l->state == LINK_RESOLVING && loop_is_ours(l->loop));
 	union address to;
 	int n = answer->nhost > 0 ? answer->host[0].naddress : 0;
 	if (n > 0)
@@ -399,6 +402,7 @@ static void close_link(struct link *l, const char *why)
 	move_to(l, LINK_AWAY);
 	assert(!timer_active(&l->rest));
 	say_state(l, why);
+	assert(loop_is_ours(l->loop));
 	wire_free(&l->commands);
 	wire_free(&l->ears);
 	loop_timer_in(l->loop, &l->rest, rest_after(l, was_ready));
@@ -489,6 +493,7 @@ void link_reach(struct link *l, const struct wire_far *far)
 
 void link_begin(struct link *l)
 {
+	assert(l->state == LINK_AWAY && !timer_active(&l->tick));
 	loop_timer_in(l->loop, &l->rest, 0);
 	loop_timer_in(l->loop, &l->tick, TICK_MOST_MS);
 }
@@ -524,6 +529,7 @@ void link_hear(struct link *l, const char *channel,
 	       void (*heard)(void *owner, const char *payload, size_t len), void *owner)
 {
 	assert(l->nchannel < LINK_CHANNELS_MAX);
+	assert(l->state == LINK_AWAY); /* it subscribes when it opens */
 	l->channel[l->nchannel++] = (struct channel){link_name_channel(l, channel), heard, owner};
 }
 
@@ -573,6 +579,7 @@ static struct awaited *add_awaited(struct link *l, link_answered *answered, void
 	if (l->state != LINK_READY || l->nawaited >= LINK_AWAITED_MAX ||
 	    buf_len(wire_out(l->commands)) > LINK_UNSENT_MAX)
 		return NULL;
+	assert(list_empty(&l->fifo) == (l->nawaited == 0));
 	struct awaited *a = mem_zalloc(sizeof *a);
 	a->sent_ms = clock_steady_ms();
 	a->answered = answered;

@@ -226,6 +226,7 @@ static void count_alive(struct nodes *n, const struct cluster_view *v)
 	else if (now_ms < n->many_ms + NODE_GONE_MS)
 		return;
 	n->alive = alive > 1 ? alive : 1;
+	assert(n->alive >= 1);
 }
 
 /* NULL: it makes no sense. */
@@ -239,6 +240,7 @@ static struct cluster_view *read_view(const redisReply *reply)
 	v->node = mem_zalloc(reply->elements * sizeof *v->node);
 	for (size_t i = 1; i + 1 < reply->elements; i += 2)
 		add_node(v, resp_text(reply->element[i]), resp_text(reply->element[i + 1]), now_ms);
+	assert((size_t)v->n * 2 < reply->elements + 1);
 	return v;
 }
 
@@ -300,6 +302,7 @@ static void show_self(struct nodes *n)
 
 static unsigned look_every(const struct nodes *n)
 {
+	assert(n->alive >= 1);
 	unsigned beats = (unsigned)n->alive / LOOKS_A_SECOND;
 	return beats > LOOK_EVERY ? beats : LOOK_EVERY;
 }

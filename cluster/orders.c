@@ -153,6 +153,7 @@ static void apply_order(struct orders *o, const struct kept *k)
 {
 	struct cluster_order *order = cluster_order_new(k->kind, k->verb, k->name, NULL, NULL);
 	order->note.type = CLUSTER_APPLY;
+	assert(k->kind < CLUSTER_KIND_COUNT && order_changes(k->verb));
 	/* A date in Redis; here by the clock of the queue. */
 	order->until_ms = k->until_ms ? k->until_ms - date_ahead_ms() : 0;
 	loop_post(o->main, &order->note);
@@ -321,6 +322,7 @@ void orders_free(struct orders **op)
 
 static void finish_order(struct cluster_order *order, const char *why)
 {
+	assert(order->reply_to && !order->why);
 	order->why = mem_strdup(why);
 	loop_post(order->reply_to, &order->note);
 }

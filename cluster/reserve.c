@@ -14,6 +14,7 @@ static int64_t ahead_us(int64_t nodes)
 /* Its part of what may begin within the time that is reserved ahead. */
 static int64_t block_size(const struct conf_rate *r, int64_t nodes)
 {
+	assert(r->events > 0 && r->per_ms > 0 && nodes >= 1);
 	int64_t within = r->events * ahead_us(nodes) / 1000 / r->per_ms;
 	return number_max(1, within / nodes);
 }
@@ -78,6 +79,7 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 		.forget = r->forget,
 		.since = r->since,
 		.known_us = number_max(0, r->next_us - now_us)};
+	assert(ask->want >= 0 && ask->want <= r->wanted && ask->spent >= 0);
 	r->asked = true;
 	r->forgetting = r->forget;
 	r->looking = r->look;
@@ -102,6 +104,7 @@ void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t
 		.n = number_min(a->granted, r->wanted), /* whatever Redis says */
 		.from_us = now_us + a->from_us,
 		.again_us = again_us(a->from_us, nodes, now_us)};
+	assert(g->n >= 0 && g->n <= r->wanted);
 	r->asked = false;
 	r->wanted = r->telling = 0;
 	r->room_us = number_max(0, r->rate.per_ms * 1000 - a->next_us);
@@ -138,6 +141,7 @@ bool reserve_alone(struct reserve *r, int64_t nodes, int64_t now_us, struct rese
 	g->n = g->from_us > until_us ? 0 : number_min(r->wanted, block_size(&r->rate, nodes));
 	r->alone.next_us = g->from_us + g->n * step_us;
 	g->again_us = g->from_us - 1000 * RESERVE_AHEAD_MS;
+	assert(g->n >= 0 && g->n <= r->wanted);
 	r->wanted = 0;
 	return true;
 }

@@ -38,6 +38,7 @@ struct reserve_row {
 static void drop_row(struct reserve_row *r)
 {
 	assert(!r->reserve.asked || r->shares->stopped); /* the answer would find it gone */
+	assert(!r->want || r->shares->stopped);
 	timer_stop(&r->shares->loop->timers, &r->timer);
 	magic_clear(r);
 	HASH_DEL(r->shares->reserve, r);
@@ -48,6 +49,7 @@ static void drop_row(struct reserve_row *r)
 static void grant_want(struct reserve_row *r, const struct reserve_grant *g)
 {
 	struct sharing_want *w = r->want;
+	assert(g->n >= 0 && g->n <= w->n);
 	r->want = NULL;
 	w->n = g->n;
 	w->from_us = g->from_us;
@@ -57,6 +59,7 @@ static void grant_want(struct reserve_row *r, const struct reserve_grant *g)
 
 static void tell_total(struct reserve_row *r, const struct reserve_answer *a, int64_t now_us)
 {
+	assert(r->spender);
 	struct sharing_total *t = sharing_total_new(r->key);
 	t->next_us = reserve_next_us(&r->reserve, a, now_us);
 	t->through = r->told;
@@ -119,6 +122,7 @@ static void answer_alone(struct reserve_row *r, bool away, int64_t now_ms)
 
 static void step_row(struct reserve_row *r)
 {
+	assert(!r->shares->stopped && (r->want != NULL) == (r->reserve.wanted > 0));
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
 	bool away = shares_away(s) || now_ms < r->rest_ms;

@@ -86,8 +86,10 @@ void shares_free(struct shares **sp)
 	struct shares *s = mem_take(sp);
 	if (!s)
 		return;
+	assert(s->stopped);
 	lease_table_free(s);
 	reserve_table_free(s);
+	assert(!s->lease && !s->reserve);
 	free(s->node);
 	free(s);
 }

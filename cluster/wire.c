@@ -106,6 +106,7 @@ static void say_hello(struct wire *w)
 {
 	struct buf *out = out_of(w);
 	char database[24];
+	assert(w->greetings == 0 && !w->doomed);
 	move_to(w, WIRE_HELLO);
 	if (*w->conf->redis_password && !put_auth(w, out)) {
 		close_wire(w, buf_cstr(&w->why));
@@ -142,6 +143,7 @@ static bool prepare_tls(struct wire *w)
 
 static void on_connected(struct wire *w)
 {
+	assert(w->state == WIRE_CONNECTING && !w->far);
 	await_steps(w, HELLO_ANSWERS);
 	if (!w->conf->redis_tls) {
 		say_hello(w);
@@ -265,6 +267,7 @@ struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const
 void wire_reached(struct wire *w)
 {
 	magic_check(w, WIRE_MAGIC);
+	assert(w->far && w->state == WIRE_CONNECTING);
 	await_steps(w, HELLO_ANSWERS);
 	say_hello(w);
 }
@@ -273,6 +276,7 @@ void wire_heard(struct wire *w, const void *data, size_t len)
 {
 	assert(loop_is_ours(w->loop));
 	magic_check(w, WIRE_MAGIC);
+	assert(w->far);
 	if (w->state == WIRE_CLOSED)
 		return;
 	buf_append(&w->in, data, len);
