@@ -324,7 +324,7 @@ void qmgr_seed(struct qmgr *q, uint64_t seed)
 
 void qmgr_bind_early(struct qmgr *q, void (*bind)(void *context, struct peer *))
 {
-	assert(bind && !q->messages);
+	assert(bind);
 	q->db.bind_early = bind;
 }
 

@@ -243,6 +243,7 @@ enum response alias_add_recipient(const struct conf *conf, struct alias_heard *h
 		added->from = before;
 		added->to = e->nrcpt;
 	}
+	assert(x.depth == 0);
 	for (int i = 0; i < x.n; i++)
 		free(x.member[i]);
 	free(x.member);

@@ -53,6 +53,7 @@ static bool is_alias(const struct alias_learning *l, const char *value)
 
 static void put_answer(struct alias_learning *l, const char *value)
 {
+	assert(alias_heard_wanted(&l->heard));
 	alias_heard_put(&l->heard, value);
 	budget_charge(&l->charged, l->heard.bytes);
 	l->table = 0;
@@ -138,6 +139,7 @@ static void stop_asking(struct alias_learning *l)
 static void conclude_learning(struct alias_learning *l, bool failed)
 {
 	struct alias_learner by = l->by;
+	assert(!l->asked && by.learnt);
 	stop_asking(l);
 	by.learnt(by.owner, failed);
 }

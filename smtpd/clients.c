@@ -52,6 +52,7 @@ struct clients {
 static void make_key(struct key *k, const union address *a, int listener)
 {
 	memset(k, 0, sizeof *k);
+	assert(a->sa.sa_family == AF_INET || a->sa.sa_family == AF_INET6);
 	k->family = a->sa.sa_family;
 	k->listener = listener;
 	if (k->family == AF_INET6)

@@ -102,6 +102,7 @@ void consult_free(struct consult **lp)
 static void finish_consult(struct session *s, const struct consult_found *found)
 {
 	struct consult *l = s->consult;
+	assert(!s->wait.kind); /* done() may wait */
 	s->consult = NULL;
 	l->done(s, found);
 	consult_free(&l);
@@ -109,6 +110,7 @@ static void finish_consult(struct session *s, const struct consult_found *found)
 
 static void step_on(struct consult *l)
 {
+	assert(l->key < l->keys.n);
 	if (++l->table < tables_count(l->conf->tables, l->role))
 		return;
 	l->table = 0;

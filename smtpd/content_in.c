@@ -16,6 +16,7 @@
 
 static void pass_bytes(struct content_in *c, const char *from, const char *to)
 {
+	assert(from <= to);
 	size_t len = (size_t)(to - from);
 	c->size += len;
 	if (c->size_limit && c->size > c->size_limit)
@@ -51,6 +52,7 @@ static void take_many_strays(struct content_in *c, enum content_fault what, size
 	static const char crlfs[] =
 		"\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n";
 	const size_t most = (sizeof crlfs - 1) / 2;
+	assert(n > 0);
 	take_stray(c, what);
 	if (--n > 0)
 		grow_line(c, 2);
@@ -79,6 +81,7 @@ static const char *next_lf(struct next_lf *n, const char *p)
 static size_t count_same(const char *p, const char *end)
 {
 	const char *q = p;
+	assert(p < end);
 	while (q < end && *q == *p)
 		q++;
 	return (size_t)(q - p);

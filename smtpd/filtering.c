@@ -82,6 +82,7 @@ static void conclude_event(struct session *s)
 	struct filtering *f = s->filtering;
 	const struct milter_verdict *v = milter_chain_verdict(f->mail.chain);
 	filtering_resume *resume = f->resume;
+	assert(v->outcome != MILTER_REFUSE || v->reply);
 	bool passed = v->outcome != MILTER_REFUSE;
 	if (milter_chain_holds(f->mail.chain) && s->tx)
 		s->tx->envelope->held = true;
@@ -105,6 +106,7 @@ static void heard_filters(struct session *s, void *answer)
 static void ask_filters(struct session *s, filtering_resume *resume, bool there)
 {
 	static const struct wait_kind kind = {.text = "filter", .answered = heard_filters};
+	assert(!s->wait.kind);
 	s->filtering->resume = resume;
 	if (there)
 		conclude_event(s);

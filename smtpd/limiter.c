@@ -162,6 +162,7 @@ static void place_row(struct ranked *to, enum limit_by by, const struct limits_r
 		      bool (*before)(const struct limits_row *, const struct limits_row *))
 {
 	int at = to->n;
+	assert(to->n <= LIMITER_TOP_MAX);
 	while (at > 0 && before(r, to->row[at - 1]))
 		at--;
 	if (at == LIMITER_TOP_MAX)
@@ -249,6 +250,7 @@ static void save_suspended(const struct limiter *l)
 
 static void judge_question(struct limiter *l, struct limiter_question *q)
 {
+	assert(loop_is_ours(l->loop));
 	if (q->asked)
 		limits_told(&l->limits, q->name[LIMIT_BY_LOGIN], q->row, clock_steady_us());
 	limits_judge(&l->limits, l->conf, q->of, (const char *const *)q->name, clock_steady_us(),
@@ -428,6 +430,7 @@ struct limiter *limiter_new(struct conf *conf, struct loop *saver)
 
 void limiter_recall(struct limiter *l, const char *text)
 {
+	assert(!l->loop->running);
 	for (char *login; (login = words_line(&text)); free(login))
 		if (*login)
 			limits_suspend(&l->limits, login, true);
@@ -435,23 +438,26 @@ void limiter_recall(struct limiter *l, const char *text)
 
 void limiter_recall_figures(struct limiter *l, const char *text)
 {
+	assert(!l->loop->running);
 	limits_read(&l->limits, text);
 }
 
 void limiter_figures(const struct limiter *l, struct buf *to)
 {
+	assert(!l->loop->running);
 	limits_write(&l->limits, to);
 }
 
 void limiter_watch(struct limiter *l, struct loop *watcher)
 {
-	assert(l->nwatcher < LIMITER_WATCHERS_MAX);
+	assert(l->nwatcher < LIMITER_WATCHERS_MAX && !l->loop->running);
 	l->watcher[l->nwatcher++] = watcher;
 }
 
 void limiter_share(struct limiter *l, void (*to_cluster)(void *context, struct note *),
 		   void *context)
 {
+	assert(!l->loop->running);
 	l->to_cluster = to_cluster;
 	l->to_context = context;
 	l->limits.sharing = (struct limits_sharing){tell_spent, tell_forget, l};

@@ -21,6 +21,7 @@ void limits_init(struct limits *t)
 
 static void drop_row(struct limits *t, enum limit_by by, struct limits_row *r)
 {
+	assert(by < LIMIT_BY_COUNT);
 	HASH_DEL(t->row[by], r);
 	list_remove(&r->link);
 	free(r);
@@ -31,7 +32,7 @@ void limits_fini(struct limits *t)
 	for (int by = 0; by < LIMIT_BY_COUNT; by++) {
 		hash_each (struct limits_row, r, t->row[by])
 			drop_row(t, (enum limit_by)by, r);
-		assert(list_empty(&t->seen[by]));
+		assert(!t->row[by] && list_empty(&t->seen[by]));
 	}
 }
 
@@ -155,6 +156,7 @@ static int64_t wait_us(const struct limits *t, struct gcra *g, const struct conf
 static bool is_stricter(enum limit_action a, enum limit_action b)
 {
 	static const int rank[] = {[LIMIT_HOLD] = 0, [LIMIT_DEFER] = 1, [LIMIT_REJECT] = 2};
+	assert(a < sizeof rank / sizeof *rank && b < sizeof rank / sizeof *rank);
 	return rank[a] > rank[b];
 }
 
@@ -187,6 +189,7 @@ static void look_at_rate(const struct limits *t, enum limit_by by, const struct 
 	k->whole = *rate_of(l, of);
 	k->rate = gcra_part(&k->whole, t->parts);
 	int64_t us = wait_us(t, &k->row->spent[of], &k->rate, now_us);
+	assert(k->rate.events > 0 && k->rate.per_ms > 0);
 	k->room = us <= 0;
 	if (us > 0)
 		take_over(ruling, by, l, &k->whole, us);

@@ -127,6 +127,7 @@ enum response reception_room(const struct session *s)
 void reception_added(struct session *s, const struct alias_added *what)
 {
 	struct reception *t = s->tx;
+	assert(what->from <= what->to && what->to <= t->envelope->nrcpt);
 	for (uint32_t i = what->from; i < what->to; i++) {
 		const struct recipient *r = &t->envelope->rcpt[i];
 		t->recipient_bytes += sizeof *r + ALLOCATED + strlen(r->address) +
@@ -142,6 +143,7 @@ void reception_added(struct session *s, const struct alias_added *what)
 void reception_feed(struct session *s, const char *bytes, size_t *len)
 {
 	struct reception *t = s->tx;
+	assert(t->began_ms && !t->passage);
 	t->intake.out.spills = reception_full(s);
 	*len = content_in_feed(&t->intake.decoder, bytes, *len);
 	if (t->intake.out.file)
@@ -275,6 +277,7 @@ static void take_content(struct reception *t, struct spool_store *ask)
 		t->sender = mem_strdup(ask->envelope->sender);
 		return;
 	}
+	assert(t->envelope && t->began_ms);
 	ask->envelope = t->envelope;
 	ask->envelope->size = intake_take(&t->intake, &ask->content, &ask->file);
 	ask->envelope->id = ask->id = t->id;
@@ -331,6 +334,7 @@ static void name_origin(struct session *s)
 
 enum response reception_end(struct session *s)
 {
+	assert(s->tx->began_ms && s->tx->envelope && !s->tx->passage);
 	intake_finish(&s->tx->intake);
 	intake_mark(&s->tx->intake, s->tx->envelope);
 	if (!s->tx->prioritised)

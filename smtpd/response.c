@@ -55,6 +55,7 @@ void response_print(struct buf *to, enum response r, ...)
 static size_t fold_at(const char *text, size_t room)
 {
 	size_t at = room;
+	assert(room > 0);
 	while (at > 0 && text[at - 1] != ' ')
 		at--;
 	return at > 0 ? at : room;

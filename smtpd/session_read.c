@@ -187,6 +187,7 @@ static bool read_content(struct session *s)
 
 static void end_chunk(struct session *s)
 {
+	assert(s->state == SESSION_CHUNK && s->chunk_left == 0);
 	enum response why;
 	if (s->chunk_refusal != RESPONSE_OK) {
 		session_refuse(s, s->chunk_refusal, NULL);
@@ -230,5 +231,6 @@ bool session_read(struct session *s)
 		SESSION_STATES(S)
 #undef S
 	};
+	assert((size_t)s->state < sizeof read_in / sizeof *read_in && s->stream);
 	return read_in[s->state](s);
 }

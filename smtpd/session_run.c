@@ -163,6 +163,7 @@ void session_hurry(struct session *s)
 
 void session_abandon(struct session *s)
 {
+	assert(loop_is_ours(s->worker->loop));
 	/* The spool answers for a message that it has; nothing else is waited for. */
 	bool over = s->wait.kind && (s->wait.kind->pause || s->wait.kind->ended);
 	if (over)
@@ -190,7 +191,7 @@ static bool is_trusted(const SSL *ssl)
 static void begin_secured(struct session *s)
 {
 	bool first = !s->helo;
-	assert(s->state == SESSION_HANDSHAKE && !s->tls);
+	assert(s->state == SESSION_HANDSHAKE && !s->tls && !s->tx && !s->auth);
 	SSL *ssl = stream_ssl(s->stream);
 	log_event(LOG_LEVEL_INFO, "tls", "session", log_id(s->number), "version",
 		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "group",
@@ -268,6 +269,7 @@ static void on_event(void *owner, enum stream_event event)
 
 void session_open(struct listener *l, int fd, const union address *peer)
 {
+	assert(loop_is_ours(l->worker->loop));
 	struct session *s = mem_zalloc(sizeof *s);
 	s->magic = SESSION_MAGIC;
 	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;

@@ -136,6 +136,7 @@ static void refuse_for_host(struct session *s, const struct verify *v, const cha
 {
 	char text[] = "the next host does not take this recipient";
 	int code = v->verdict->code;
+	assert(v->result == VERIFY_REFUSES && !v->ours);
 	struct access_value said = {.action = ACCESS_REFUSE, .text = text};
 	said.code = code >= 550 && code <= 559 ? code : 550;
 	snprintf(said.dsn, sizeof said.dsn, "%s",
