@@ -106,6 +106,7 @@ static void begin_connection(struct connection *c)
 {
 	union address from[2];
 	const struct conf_transport *t = c->open->transport;
+	assert(!c->stream);
 	c->stream = stream_connect(
 		c->worker->loop, &c->open->address,
 		conf_transport_from(t, c->open->source, c->open->address.sa.sa_family, from),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/content_out.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -108,6 +109,7 @@ void content_out_put(struct content_out *o, const char *bytes, size_t len, struc
 			n = put_lines(o, bytes, len, to);
 		if (n == 0)
 			n = put_rest(o, bytes, len, to);
+		assert(n <= len);
 		bytes += n;
 		len -= n;
 	}

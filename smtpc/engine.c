@@ -119,6 +119,7 @@ void engine_resume(struct engine *e)
 
 void engine_give(struct engine *e, struct delivery *d)
 {
+	assert(d->nrcpt > 0);
 	d->returned = d->closing = d->wasted = d->hung_up = false;
 	verdict_unref(d->refusal);
 	d->refusal = NULL;

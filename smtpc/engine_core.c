@@ -34,6 +34,7 @@ void engine_expect(struct engine *e, struct expected x)
 void engine_say(struct engine *e, const char *line, struct expected x)
 {
 	size_t before = buf_len(e->out);
+	assert(!strpbrk(line, "\r\n")); /* it would be two commands */
 	buf_puts(e->out, line);
 	buf_puts(e->out, "\r\n");
 	e->produced += buf_len(e->out) - before;

@@ -14,6 +14,7 @@ const char *expected_text(enum expected_kind kind)
 		EXPECTED_KINDS(X)
 #undef X
 	};
+	assert((size_t)kind < sizeof texts / sizeof *texts);
 	return texts[kind];
 }
 
@@ -24,6 +25,7 @@ enum verdict_stage expected_stage(enum expected_kind kind)
 		EXPECTED_KINDS(X)
 #undef X
 	};
+	assert((size_t)kind < sizeof stages / sizeof *stages);
 	return stages[kind];
 }
 
@@ -41,6 +43,7 @@ void expected_fini(struct expected_queue *q)
 static void grow_ring(struct expected_queue *q)
 {
 	size_t cap = q->cap ? q->cap * 2 : 8;
+	assert(q->n == q->cap && (cap & (cap - 1)) == 0);
 	struct expected *ring = mem_alloc(cap * sizeof *ring);
 	for (size_t i = 0; i < q->n; i++)
 		ring[i] = q->ring[(q->head + i) & (q->cap - 1)];

@@ -77,6 +77,7 @@ static void make_room(struct session_entry *e, const SSL_SESSION *newest)
 void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 {
 	struct session_entry *e = find_session(s, key);
+	assert(session);
 	if (!e)
 		e = make_entry(s, key);
 	make_room(e, session);

@@ -93,6 +93,7 @@ static void go_down(struct seven_bit *s, const struct mime_type *type)
 static void end_header(struct seven_bit *s, struct buf *to)
 {
 	struct mime_type type;
+	assert(s->state == IN_HEADER && s->passes <= s->depth);
 	mime_type_of(buf_data(&s->header), buf_len(&s->header), &type);
 	const char *encoding = NULL;
 	s->state = PASSING;
@@ -124,6 +125,7 @@ static void quote_byte(struct seven_bit *s, unsigned char byte, bool plain, stru
 		buf_puts(to, "=\r\n");
 		s->column = 0;
 	}
+	assert(s->column + width < LINE_MAX_QP);
 	char text[3] = {'=', hex[byte >> 4], hex[byte & 15]};
 	buf_append(to, plain ? (const char *)&byte : text, width);
 	s->column += width;
@@ -202,6 +204,7 @@ static bool take_boundary(struct seven_bit *s, const char *line, size_t len, str
 	int i = boundary_of(s, line, len, &last);
 	if (i < 0)
 		return false;
+	assert(i < s->depth);
 	end_part(s, to);
 	s->depth = i + !last;
 	if (s->passes > s->depth)

@@ -72,6 +72,7 @@ static void decide_recipient(struct transaction *t, uint32_t i, struct verdict *
 
 bool transaction_waits(const struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
 	return t->rcpt[i] == RCPT_WAITING;
 }
 
@@ -116,7 +117,7 @@ bool transaction_doubted(const struct transaction *t)
 
 void transaction_again(struct transaction *t)
 {
-	assert(!t->alone);
+	assert(!t->alone && t->stage > TRANSACTION_QUEUED);
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
 		if (t->rcpt[i] == RCPT_DOUBTED)
 			t->rcpt[i] = RCPT_WAITING;
@@ -143,13 +144,14 @@ bool transaction_owed(const struct transaction *t, uint32_t *i)
 
 void transaction_answer(struct transaction *t, uint32_t i, struct verdict *v)
 {
-	assert(t->rcpt[i] == RCPT_ACCEPTED);
+	assert(i < t->delivery->nrcpt && t->rcpt[i] == RCPT_ACCEPTED);
 	t->rcpt[i] = RCPT_ANSWERED;
 	decide_recipient(t, i, v);
 }
 
 void transaction_postpone(struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
 	assert(t->rcpt[i] == RCPT_WAITING && !t->delivery->rcpt[i].verdict);
 	t->rcpt[i] = RCPT_POSTPONED;
 }
@@ -268,6 +270,7 @@ static bool to_return(const struct transaction *t, enum transaction_break how, b
 void transaction_broken(struct transaction *t, enum transaction_break how, bool sent,
 			struct verdict *why, const char *host)
 {
+	assert(t->stage != TRANSACTION_ANSWERED || t->answer);
 	if (t->stage == TRANSACTION_ANSWERED && how <= BREAK_TOLD && !t->unsure) {
 		transaction_conclude(t, t->answer);
 		return;

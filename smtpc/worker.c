@@ -55,6 +55,7 @@ static void have_secret(struct worker *w, struct secret_ask *a)
 /* Of one that has never begun. */
 static void say_closed(struct connection_open *open)
 {
+	assert(!open->was_ready && !open->why);
 	open->note.type = CONNECTION_CLOSED;
 	loop_post(open->reply_to, &open->note);
 }
