@@ -389,7 +389,8 @@ void route_trace_ask(struct route_trace *t, bool dane)
 	for (uint32_t i = 0; i < t->nway; i++)
 		ask_way(&a, &t->way[i], is_by_domain(&t->way[i]));
 	wait_for_answers(&a);
-	for (uint32_t i = 0; i < t->nway && a.open == 0; i++)
+	const bool all = a.open == 0; /* before there are others */
+	for (uint32_t i = 0; all && i < t->nway; i++)
 		if (go_elsewhere(t, &t->way[i]))
 			ask_way(&a, &t->way[i], true);
 	wait_for_answers(&a);

@@ -10,6 +10,7 @@ from lab.net import free_port, wait_until
 A, B = "127.0.0.2", "127.0.0.3"
 ZONE = f"""
 many MX 10 a.mx
+more MX 10 a.mx
 plain MX 10 b
 named MX 10 a.mx
 a.mx A {A}
@@ -18,7 +19,7 @@ b A {B}
 
 
 class World:
-    """Mail for many.dest.test and named.dest.test is for host A of the provider "big", that for plain.dest.test for host B of nobody.
+    """Mail for many.dest.test, more.dest.test and named.dest.test is for host A of the provider "big", that for plain.dest.test for host B of nobody.
     Transport smtp has one port, transport slow another: at either port somebody listens on both."""
 
     def __init__(self, lab, extra):
@@ -57,6 +58,15 @@ def test_a_provider_chooses_the_transport(lab):
     told = json.loads(world.relay.command("route", "--json", "to@named.dest.test").stdout)
     assert told["transport"] == "smtp" and told["provider"] is None
     assert told["next_hops"][0]["hosts"][0]["provider"] == "big"
+
+
+def test_route_asks_again_for_each_member_of_an_alias(lab):
+    """Each of them whose provider wants another transport has other hosts there, or the same at another port."""
+    world = World(lab, """provider "big" { mx = { ".mx.dest.test" }  transport = "slow" }
+        alias "team@own.test" { to = { "a@many.dest.test", "b@plain.dest.test", "c@more.dest.test" } }""")
+    said = world.relay.command("route", "team@own.test").stdout
+    assert said.count("transport slow, of provider big") == 2, said
+    assert said.count(f"[{A}]:{world.ports['slow']}") == 2, said
 
 
 def test_explain_names_the_transport_that_a_provider_has_chosen(lab):
