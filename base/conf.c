@@ -152,8 +152,7 @@ struct conf *conf_with_tables(struct conf *c, struct tables *tables)
 	/* All but the count, which others change meanwhile. */
 	const size_t from = offsetof(struct conf, file);
 	struct conf *copy = mem_alloc(sizeof *copy);
-	assert(!c->whole ||
-	       !c->whole->whole); /* else each change of a table would keep all before it */
+	assert(!c->whole || !c->whole->whole); /* else all before it would stay */
 	memcpy((char *)copy + from, (const char *)c + from, sizeof *copy - from);
 	atomic_init(&copy->refs, 1);
 	copy->whole = conf_ref(c->whole ? c->whole : c);

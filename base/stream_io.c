@@ -116,8 +116,7 @@ static enum stream_io plain_outcome(struct stream *s, const char *what)
 enum stream_io stream_read(struct stream *s, void *to, size_t len, size_t *got)
 {
 	assert(s->state == STREAM_PLAIN || s->state == STREAM_SECURE);
-	assert(s->begun_tls ==
-	       (s->state == STREAM_SECURE)); /* never as plain what TLS is to prove */
+	assert(s->begun_tls == (s->state == STREAM_SECURE)); /* nothing plain behind TLS */
 	if (s->begun_tls) {
 		ERR_clear_error();
 		errno = 0;

@@ -59,8 +59,7 @@ static struct table *read_named(const struct conf *c, const struct conf_lines *l
 {
 	int before = faults->n;
 	struct table *t = table_read(files_of(c, role)->item[i], table_form_of(role), c, faults);
-	assert(!t ==
-	       (faults->n > before)); /* a set without one of its tables has a fault that says so */
+	assert(!t == (faults->n > before)); /* what is missing has its fault */
 	conf_faults_name(faults, before, c->file, line_of_name(c, lines, role, i));
 	return t;
 }
